@@ -40,6 +40,11 @@ __device__ __forceinline__ T load_global(const T* pointer) { return *pointer; }
 template <class T>
 __device__ __forceinline__ void store_global(T* pointer, T value) { *pointer = value; }
 
+// Brings the sector into the L2.
+__device__ __forceinline__ void prefetch_global(const void* pointer) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(pointer));
+}
+
 // Workgroup memory holds words; these access several at once.
 template <class T>
 __device__ __forceinline__ T load_workgroup(const T* pointer) { return *pointer; }

@@ -46,7 +46,9 @@ struct PermutePush {
   WORD(stride, src_stride, axis_multiplier)                                     \
   WORD(stride, dst_stride, src_stride)
 
-// Shifts of the divisions, 5 bits an axis.
+// Shifts of the divisions, 5 bits an axis. The first word has a flag beside them, and a bit that is never set.
+#define PERMUTE_GAPS 0x80000000u   // rows of the destination are short and have gaps: has_gaps()
+#define PERMUTE_NEVER 30   // the bit that is never set
 #define PERMUTE_SHIFT_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
   WORDS(uint, shifts, axes, (kAxes + PERMUTE_SHIFTS_PER_WORD - 1u) / PERMUTE_SHIFTS_PER_WORD)
 

@@ -19,6 +19,7 @@
 layout(constant_id = PERMUTE_RAGGED_SPEC_INNER) const uint kInner = 0u;
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.glsl"
+#include "permute/gaps.glsl"
 #include "permute/register_transpose.glsl"
 
 layout(constant_id = PERMUTE_RAGGED_SPEC_TILE_D) const uint kTileD = 128u;
@@ -258,8 +259,13 @@ void main() {
   [[dont_unroll]] for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
     const offset_t row = to + after(begin_s, c, false);
     const uint skip = skip_of(row);
+    uint nothing = 0u;
+    if (has_gaps() && lane == 0u) {
+      if (first) nothing = ask_for_sector(base, row);
+      if (size_d < kRows) nothing |= ask_for_sector(base, row + offset_t(size_d - 1u));
+    }
     uvec4 v[kAccesses];
-    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
+    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c) | nothing;
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) {
       const int position = position_of(skip, u);
       if (position + int(kPositions) <= int(size_d)) store_bytes(base, row + offset_t(position), 8u, v[u]);

@@ -18,6 +18,7 @@
 constexpr uint kInner = sectile_constant(PERMUTE_RAGGED_SPEC_INNER, 0u);
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.cuh"
+#include "permute/gaps.cuh"
 #include "permute/register_transpose.cuh"
 
 constexpr uint kTileD = sectile_constant(PERMUTE_RAGGED_SPEC_TILE_D, 128u);
@@ -281,6 +282,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
     const offset_t row = to + after(push, begin_s, c, false);
     const uint skip = skip_of(row);
+    if (has_gaps(push) && lane == 0u) {
+      if (first) ask_for_sector(base, row);
+      if (size_d < kRows) ask_for_sector(base, row + offset_t(size_d - 1u));
+    }
     uvec4 v[kAccesses];
     #pragma unroll
     for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);

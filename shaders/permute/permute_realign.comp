@@ -16,6 +16,7 @@
 #include "permute/permute_realign.abi.h"
 #define OWN_WORDS PERMUTE_REALIGN_WORDS
 #include "permute/permute.glsl"
+#include "permute/gaps.glsl"
 
 layout(constant_id = PERMUTE_REALIGN_SPEC_EARLY) const uint kEarly = 0u;
 
@@ -99,6 +100,9 @@ void main() {
   const int at = int(word * kPer16) - int(uint(to) & (kPer16 - 1u));
   if (at >= int(segment)) return;
   const uint start = uint(max(at, 0));
+  uint nothing = 0u;
+  if (has_gaps() && (at <= 0 || at + int(kPer16) >= int(segment)))
+    nothing = ask_for_sector(base, to + offset_t(at <= 0 ? 0u : segment - 1u));
   uint inside = start, number = first_run;
   if (segment_runs() != 1u) {
     const uint q = divide_by_run(start);
@@ -148,5 +152,6 @@ void main() {
     }
     if (joins) v = split_at(v, rest, left);
   }
+  v.x |= nothing;
   store_part(base, to + offset_t(at), 16u, v, -at, int(segment) - at);
 }

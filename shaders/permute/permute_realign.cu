@@ -15,6 +15,7 @@
 #include "permute/permute_realign.abi.h"
 #define OWN_WORDS PERMUTE_REALIGN_WORDS
 #include "permute/permute.cuh"
+#include "permute/gaps.cuh"
 
 constexpr bool kEarly = sectile_constant(PERMUTE_REALIGN_SPEC_EARLY, 0u) != 0u;
 
@@ -99,6 +100,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   const int at = int(word * kPer16) - int(uint(to) & (kPer16 - 1u));
   if (at >= int(segment)) return;
   const uint start = at < 0 ? 0u : uint(at);
+  if (has_gaps(push)) {
+    if (at <= 0) ask_for_sector(base, to);
+    else if (at + int(kPer16) >= int(segment)) ask_for_sector(base, to + offset_t(segment - 1u));
+  }
   uint inside = start, number = first_run;
   if (segment_runs(push) != 1u) {
     const uint q = divide_by_run(push, start);

@@ -20,6 +20,7 @@
 #include "lib/memory.glsl"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute.glsl"
+#include "permute/gaps.glsl"
 
 layout(constant_id = PERMUTE_ROWS_SPEC_UNROLL) const uint kUnroll = 1u;
 
@@ -28,7 +29,8 @@ void main() {
   uint first = group_id() * (kWorkgroup * kUnroll) + gl_LocalInvocationID.x;
   uvec4 value[kUnroll];
   offset_t to[kUnroll];
-  bool writes[kUnroll];
+  bool writes[kUnroll], end[kUnroll];   // at an end of a destination row
+  const bool gaps = has_gaps() && dst_stride(min(1u, kAxes - 1u)) != offset_t(axis_count(0u));
   [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
     uint id = first + u * kWorkgroup;
     // In a folded grid past 2^32 ids, `first` would wrap. The planner prevents this by splitting the problem.
@@ -40,6 +42,7 @@ void main() {
     [[unroll]] for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) at[b] = 0;
     [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
       uint digit = take_digit(id, a);
+      if (a == 0u) end[u] = digit == 0u || digit + 1u == axis_count(0u);
       from += offset_t(digit) * src_stride(a);
       to[u] += offset_t(digit) * dst_stride(a);
       [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b)
@@ -50,6 +53,7 @@ void main() {
     [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) writes[u] = writes[u] && at[b] < write_limit(b);
     value[u] = uvec4(0u);
     if (reads) value[u] = load_bytes(push.src, from, ELEMENT_BYTES);
+    if (gaps && end[u] && writes[u]) value[u].x |= ask_for_sector(push.dst, to[u]);
   }
   [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
     if (writes[u]) store_bytes(push.dst, to[u], ELEMENT_BYTES, value[u]);

@@ -19,6 +19,7 @@
 #include "lib/memory.cuh"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute.cuh"
+#include "permute/gaps.cuh"
 
 constexpr uint kUnroll = sectile_constant(PERMUTE_ROWS_SPEC_UNROLL, 1u);
 
@@ -27,7 +28,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   const uint first = group_id() * (kWorkgroup * kUnroll) + threadIdx.x;
   uvec4 value[kUnroll];
   offset_t to[kUnroll];
-  bool writes[kUnroll];
+  bool writes[kUnroll], end[kUnroll];   // at an end of a destination row
+  const bool gaps = has_gaps(push) && dst_stride(push, min(1u, kAxes - 1u)) != offset_t(axis_count(push, 0u));
 #pragma unroll
   for (uint u = 0u; u < kUnroll; ++u) {
     uint id = first + u * kWorkgroup;
@@ -40,6 +42,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
 #pragma unroll
     for (uint a = 0u; a < kAxes; ++a) {
       const uint digit = take_digit(push, id, a);
+      if (a == 0u) end[u] = digit == 0u || digit + 1u == axis_count(push, 0u);
       from += offset_t(digit) * src_stride(push, a);
       to[u] += offset_t(digit) * dst_stride(push, a);
 #pragma unroll
@@ -50,6 +53,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     for (uint b = 0u; b < kReadBounds; ++b) reads = reads && at[b] < read_limit(push, b);
 #pragma unroll
     for (uint b = 0u; b < kWriteBounds; ++b) writes[u] = writes[u] && at[b] < write_limit(push, b);
+    if (gaps && end[u] && writes[u]) ask_for_sector(push.dst, to[u]);
     value[u] = {};
     if (reads) value[u] = load_bytes(push.src, from, ELEMENT_BYTES);
   }

@@ -21,6 +21,7 @@ layout(constant_id = PERMUTE_TABLE_SPEC_INNER) const uint kInner = 0u;
 layout(constant_id = PERMUTE_TABLE_SPEC_AHEAD) const uint kAhead = 0u;
 #define OWN_WORDS PERMUTE_TABLE_WORDS
 #include "permute/permute.glsl"
+#include "permute/gaps.glsl"
 
 shared uint staged[4u * kLoads * kWorkgroup];
 
@@ -32,6 +33,7 @@ const uint kEntryWords = max(1u, kPositions / 2u);    // of a store: 16 bits an 
 const uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;    // accesses that are read before they are stored
 const uint kUnit = ELEMENT_BYTES < 4 ? ELEMENT_BYTES : 1u;   // entries count bytes or, of wider ones, elements
 const uint kWhole = kPositions << 4u;                 // a range of all; of none it is 0
+const uint kAsks = 8u;   // a range's bit: the access's sector is asked for before
 const uint kLastPlace = kPer16 * kLoads * kWorkgroup - 1u;   // positions past the tile's end are somewhere
 const uint kNowhere = 0xffffffffu;
 
@@ -138,13 +140,17 @@ Tile tile_of(Kind kind) {
   return t;
 }
 
-// First word of a row in workgroup memory, of 16 bytes. After the rows of an access comes one of padding: rows that
-// neighbouring invocations read at once are in different banks.
-uint row_place(uint row) { return row * staging().x + (kPositions > 1u ? row / kPositions : 0u); }
-
-// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart
-// would be in the same bank.
-uint row_turn(uint row) { return ELEMENT_BYTES < 8 ? row / (8u * kPositions) & 3u : 0u; }
+// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in 32-bit
+// words, with the rotation of its elements in the lowest two bits.
+uint place_of(uint row, uint at, const bool whole) {
+  uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging().x, kPositions), turn = PERMUTE_TABLE_ROW_TURN(row, kPositions);
+  if ((schedule().y & PERMUTE_TABLE_SCATTERED) != 0u) {
+    turn = PERMUTE_TABLE_UNIT_TURN(unit);
+    unit = PERMUTE_TABLE_SCATTER(unit);
+  }
+  turn = ELEMENT_BYTES < 8 ? turn & 3u : 0u;
+  return whole ? 4u * unit + turn : unit * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
+}
 
 void list_loads(Tile t, offset_t from) {
   const Divisor by_words = divisor_of(staging().x), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
@@ -161,7 +167,7 @@ void list_loads(Tile t, offset_t from) {
       at += offset_t(row) * t.src[2];
     }
     const bool own = gl_LocalInvocationID.x + u * kWorkgroup == item;
-    load_place[u] = own ? 4u * (row_place(row) + k) + row_turn(row) : kNowhere;
+    load_place[u] = own ? place_of(row, k * kPer16, true) : kNowhere;
     load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
@@ -203,7 +209,9 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
         (kind.first ? -int(start & (kPositions - 1u)) : int(below & (kSector - 1u))) + int(k * kPositions);
     const int end = int(kind.last ? loaded : min(own + ((below - own) & (kSector - 1u)), loaded));
     const uint stored = number < columns ? uint(clamp(end - position, 0, int(kPositions))) : 0u;
-    const uint skipped = uint(max(-position, 0)), range = skipped < stored ? skipped | stored << 4u : 0u;
+    const bool end_of_row = (kind.first && position <= 0) || (kind.last && position + int(kPositions) >= end);
+    const uint skipped = uint(max(-position, 0)), sector = end_of_row && has_gaps() ? kAsks : 0u;
+    const uint range = skipped < stored ? skipped | sector | stored << 4u : 0u;
     uint entry[kEntryWords];
     const uint q = uint(clamp(position, 0, int(loaded) - 1));
     uint i0 = 0u, i1 = 0u, i2 = q;
@@ -218,8 +226,7 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
          in_row = i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along,
          lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
     [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
-      const uint at = in_row + (lead & (kPer16 - 1u)), turned = at + row_turn(row) * (kPer16 / 4u);
-      const uint place = row_place(row) * kPer16 + (at & ~(kPer16 - 1u)) + (turned & (kPer16 - 1u));
+      const uint place = place_of(row, in_row + (lead & (kPer16 - 1u)), false);
       if (j % 2u == 0u) entry[j / 2u] = min(place, kLastPlace) * kUnit;
       else entry[j / 2u] |= min(place, kLastPlace) * kUnit << 16u;
       if (position + int(j) < 0) continue;   // the access begins before the run
@@ -258,7 +265,8 @@ uint element_at(uint entry) {
   return staged[entry];
 #endif
 }
-uint range_of(const uint s) { return (store_range[s / 4u] >> (8u * (s % 4u))) & 0xffu; }
+uint range_of(const uint s) { return (store_range[s / 4u] >> (8u * (s % 4u))) & (0xffu & ~kAsks); }
+bool asks(const uint s) { return (store_range[s / 4u] & kAsks << (8u * (s % 4u))) != 0u; }
 uint entry_of(const uint s, const uint j) {
   const uint two = store_entry[s * kEntryWords + j / 2u];
   return j % 2u == 0u ? two & 0xffffu : two >> 16u;
@@ -324,13 +332,22 @@ bool is_inside(Source source, Tile t, offset_t from) {
   return from >= source.first + offset_t(kPer16) && last_word <= source.last;
 }
 
+// Asks for the sectors at the ends of rows that have gaps behind them. Returns 0.
+uint ask_for_sectors(uvec2 base, offset_t to) {
+  uint nothing = 0u;
+  [[unroll]] for (uint s = 0u; s < kStores; ++s)
+    if (asks(s)) nothing |= ask_for_sector(base, to + store_at[s] + offset_t(range_of(s) & 7u));
+  return nothing;
+}
+
 // Stores the tile's accesses. Some are read before the first of them is stored, so that reads overlap.
 void store_accesses(uvec2 base, offset_t to) {
+  const uint nothing = has_gaps() ? ask_for_sectors(base, to) : 0u;
   [[unroll]] for (uint first = 0u; first < kStores; first += kAtOnce) {
     uvec4 v[kAtOnce];
     bool parts = false;
     [[unroll]] for (uint i = 0u; i < kAtOnce; ++i)
-      if (first + i < kStores) v[i] = access_of(first + i);
+      if (first + i < kStores) v[i] = access_of(first + i) | nothing;
     [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
       if (first + i < kStores) {
         const uint range = range_of(first + i);

@@ -20,6 +20,7 @@ constexpr uint kInner = sectile_constant(PERMUTE_TABLE_SPEC_INNER, 0u);
 constexpr bool kAhead = sectile_constant(PERMUTE_TABLE_SPEC_AHEAD, 0u) != 0u;
 #define OWN_WORDS PERMUTE_TABLE_WORDS
 #include "permute/permute.cuh"
+#include "permute/gaps.cuh"
 
 SECTILE_SHARED(uint, staged, 4u * kLoads * kWorkgroup);
 
@@ -35,12 +36,13 @@ struct Table {
   offset_t* load_at;    // kLoads: of its words in the source
   uint* load_place;     // and in workgroup memory, in words; kNowhere: there is none
   offset_t* store_at;   // kStores: of its accesses in the destination
-  uint* range;          // kRangeWords: of an access 4 bits: the first element that is stored, and 4 bits: their end
+  uint* range;          // kRangeWords: of an access 3 bits: the first element that is stored; kAsks; 4 bits: their end
   uint* entry;          // kStores * kEntryWords: where its elements are in workgroup memory, in bytes or elements
 };
 constexpr uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;   // accesses that are read before they are stored
 constexpr uint kRangeWords = (kStores + 3u) / 4u;
 constexpr uint kWhole = kPositions << 4u;   // a range of all; of none it is 0
+constexpr uint kAsks = 8u;   // a range's bit: the access's sector is asked for before
 constexpr uint kLastPlace = kPer16 * kLoads * kWorkgroup - 1u;   // positions past the tile's end are somewhere
 constexpr uint kNowhere = 0xffffffffu;
 
@@ -144,15 +146,17 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
   return t;
 }
 
-// First word of a row in workgroup memory, of 16 bytes. After the rows of an access comes one of padding: rows that
-// neighbouring invocations read at once are in different banks.
-__device__ __forceinline__ uint row_place(const PermutePush& push, uint row) {
-  return row * staging(push).x + (kPositions > 1u ? row / kPositions : 0u);
+// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in 32-bit
+// words, with the rotation of its elements in the lowest two bits.
+__device__ __forceinline__ uint place_of(const PermutePush& push, uint row, uint at, const bool whole) {
+  uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging(push).x, kPositions), turn = PERMUTE_TABLE_ROW_TURN(row, kPositions);
+  if ((schedule(push).y & PERMUTE_TABLE_SCATTERED) != 0u) {
+    turn = PERMUTE_TABLE_UNIT_TURN(unit);
+    unit = PERMUTE_TABLE_SCATTER(unit);
+  }
+  turn = ELEMENT_BYTES < 8 ? turn & 3u : 0u;
+  return whole ? 4u * unit + turn : unit * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
 }
-
-// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart
-// would be in the same bank.
-__device__ __forceinline__ uint row_turn(uint row) { return ELEMENT_BYTES < 8 ? row / (8u * kPositions) & 3u : 0u; }
 
 __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& t, offset_t from, const Table& table) {
   const uint words = staging(push).x;
@@ -171,7 +175,7 @@ __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& 
       at += offset_t(row) * t.src[2];
     }
     const bool own = threadIdx.x + u * kWorkgroup == item;
-    table.load_place[u] = own ? 4u * (row_place(push, row) + k) + row_turn(row) : kNowhere;
+    table.load_place[u] = own ? place_of(push, row, k * kPer16, true) : kNowhere;
     table.load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
@@ -248,7 +252,9 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
     const int end = int(kind.last ? loaded : min(own + ((below - own) & (kSector - 1u)), loaded));
     const uint stored = number < columns ? uint(clamped(end - position, 0, int(kPositions))) : 0u;
     const uint skipped = uint(position < 0 ? -position : 0);
-    const uint range = skipped < stored ? skipped | stored << 4u : 0u;
+    const bool end_of_row = (kind.first && position <= 0) || (kind.last && position + int(kPositions) >= end);
+    const uint sector = end_of_row && has_gaps(push) ? kAsks : 0u;
+    const uint range = skipped < stored ? skipped | sector | stored << 4u : 0u;
     uint entry[ENTRY_WORDS] = {};
     const uint q = uint(clamped(position, 0, int(loaded) - 1));
     uint i0 = 0u, i1 = 0u, i2 = q;
@@ -264,8 +270,7 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
          lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
 #pragma unroll
     for (uint j = 0u; j < kPositions; ++j) {
-      const uint at = in_row + (lead & (kPer16 - 1u)), turned = at + row_turn(row) * (kPer16 / 4u);
-      const uint place = row_place(push, row) * kPer16 + (at & ~(kPer16 - 1u)) + (turned & (kPer16 - 1u));
+      const uint place = place_of(push, row, in_row + (lead & (kPer16 - 1u)), false);
       entry[j / 2u] |= min(place, kLastPlace) * kUnit << (16u * (j % 2u));
       if (position + int(j) < 0) continue;   // the access begins before the run
       if (kInner == 0u) {
@@ -296,7 +301,10 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
 }
 
 __device__ __forceinline__ uint range_of(const Table& table, const uint s) {
-  return (table.range[s / 4u] >> (8u * (s % 4u))) & 0xffu;
+  return (table.range[s / 4u] >> (8u * (s % 4u))) & (0xffu & ~kAsks);
+}
+__device__ __forceinline__ bool asks(const Table& table, const uint s) {
+  return (table.range[s / 4u] & kAsks << (8u * (s % 4u))) != 0u;
 }
 
 __device__ __forceinline__ uint entry_of(const Table& table, const uint s, const uint j) {
@@ -355,6 +363,13 @@ __device__ __forceinline__ void stage_slowly(const Source& source, offset_t from
     }
     stage_word(place, assemble_word(source, from + at));
   }
+}
+
+// Asks for the sectors at the ends of rows that have gaps behind them.
+__device__ __forceinline__ void ask_for_sectors(SectileAddress base, offset_t to, const Table& table) {
+#pragma unroll
+  for (uint s = 0u; s < kStores; ++s)
+    if (asks(table, s)) ask_for_sector(base, to + table.store_at[s] + offset_t(range_of(table, s) & 7u));
 }
 
 // Stores the tile's accesses. Some are read before the first of them is stored, so that reads overlap.
@@ -434,6 +449,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
     bool left = false;
     do {
       if (list) left = list_stores(push, t, kind, w, begin, table);
+      if (has_gaps(push)) ask_for_sectors(base, w.to, table);
       store_accesses(base, w.to, table);
       begin += kStores * kWorkgroup;
     } while (left);

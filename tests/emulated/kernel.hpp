@@ -191,6 +191,11 @@ void store_global(T* pointer, T value, Where where = Where::current()) {
   if (may_access(pointer, sizeof value, true, where)) std::memcpy(pointer, &value, sizeof value);
 }
 
+// Of a byte that the kernel writes.
+inline void prefetch_global(const void* pointer, Where where = Where::current()) {
+  may_access(pointer, 1, true, where);
+}
+
 inline void atomicAnd(unsigned* pointer, unsigned value, Where where = Where::current()) {
   if (may_access(pointer, sizeof value, true, where)) *pointer &= value;
 }

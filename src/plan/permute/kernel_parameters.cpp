@@ -90,7 +90,24 @@ void add_bounds(Stream& stream, const PermuteConfig& config, const Nest& nest, c
   }
 }
 
-Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes) {
+// Destination rows so short that the sectors at their ends count, with gaps behind them, on a GPU that reads such
+// sectors one by one (permute.cuh).
+bool has_slow_gaps(const Nest& nest, const DeviceProfile& profile) {
+  constexpr std::int64_t kLongRow = 4096;  // bytes
+  if (profile.vendor != "nvidia" || nest.stage.present) return false;
+  std::int64_t row = 1;
+  std::uint32_t inside = 0;
+  int a = 0;
+  for (; a < nest.rank && nest.axis[static_cast<std::size_t>(a)].dst_stride == row; ++a) {
+    row *= nest.axis[static_cast<std::size_t>(a)].extent;
+    inside |= 1u << a;
+  }
+  const std::int64_t bytes = row * nest.dst_element_bytes;
+  if (a == nest.rank || bytes > kLongRow) return false;
+  return bytes % PERMUTE_SECTOR != 0 || nest.alignment(Side::dst, inside) < PERMUTE_SECTOR;
+}
+
+Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes, const DeviceProfile& profile) {
   const PermuteConstants constants{.kAxes = static_cast<std::uint32_t>(axes), .kStage = config.stage};
   Stream stream;
   stream.offset64 = config.offset64;
@@ -106,6 +123,7 @@ Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes) {
         .pack(stream);
     shifts[a / PERMUTE_SHIFTS_PER_WORD] |= division.shift << (5 * (a % PERMUTE_SHIFTS_PER_WORD));
   }
+  if (has_slow_gaps(nest, profile)) shifts[0] |= PERMUTE_GAPS;
   PermuteShiftWords{.shifts = shifts}.pack(stream, constants);
   for (const std::uint32_t word : config.own.all()) stream.add(word);
   if (nest.stage.present) add_stage_after_own(stream, config, constants);
@@ -165,7 +183,7 @@ int pushed_class(int axes, int own_words, std::uint32_t bounds) noexcept {
 Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
   const int axes =
       config.least_axes != 0 ? std::max(config.axes, config.least_axes) : axis_class(config.axes, nest.stage.present);
-  const Stream stream = make_stream(config, nest, axes);
+  const Stream stream = make_stream(config, nest, axes, profile);
   if (stream.full) return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", stream.most));
 
   Step step;

@@ -1,6 +1,6 @@
 // permute_table: boxes of up to six axes at any address, many of them by a workgroup, with a table in registers of
 // where each stored element is in workgroup memory.
-#include "run_box.hpp"
+#include "table_banks.hpp"
 
 #include "permute/permute_table.abi.h"
 
@@ -283,6 +283,12 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   std::uint32_t bits = b.columns <= 1 ? PERMUTE_TABLE_CUT_FIRST : 0;
   for (std::size_t i = 0; i <= last; ++i)
     if (b.shared[i]) bits |= PERMUTE_TABLE_SHARED << (i == last ? 2 : i);  // the last one is the third
+  d.bank_conflicts = 200;
+  if (!c.cpu()) {
+    const TableBanks banks = table_banks(c, b, accesses_of_run(c, b));
+    if (banks.scatters()) bits |= PERMUTE_TABLE_SCATTERED;
+    d.bank_conflicts = banks.least();
+  }
   const InnerAxes axes = inner_axes_of(c, b);
   d.set_own(PermuteTableWords{.part = U16x2{.x = static_cast<std::uint32_t>(b.part),
                                             .y = static_cast<std::uint32_t>(b.size[last])},
@@ -337,7 +343,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   AccessCount& n = estimate.interior;
   estimate_tile(c, b, n);
   n.store_requests = ceil_div(accesses, 32);
-  n.bank_conflicts = n.store_requests * positions;
+  n.bank_conflicts = n.store_requests * positions * d.bank_conflicts / 200;  // two turns a load are usual
   estimate.edge = estimate.interior;
   estimate.instructions = subgroups * (tile_instructions(c, r) +
                                        table_instructions(c, r) * d.groups / std::max<std::uint64_t>(tiles.groups, 1));
