@@ -11,6 +11,9 @@
 // The tile's runs of the source are rows of workgroup memory. A row's axes are the position axes that are not shared. A
 // row is staged as the aligned 16-byte words that hold it.
 //
+// Position axes may be a layout's blocks that do not divide their axis: those past the limit have no place in the
+// destination. Then `inner_sizes` or `cut_extent` says how many positions there are: 32 channels of 3 blocks are 65.
+//
 // An invocation stores aligned accesses of 8 bytes. Its table, in registers, has for each of them the offset in the
 // destination, the positions of the access that are the tile's, and where each element is in workgroup memory.
 // A tile's part of a destination run begins and ends at a 32-byte sector, wherever the run is, so no sector is written
@@ -35,6 +38,8 @@
 // Bits of `schedule.y`.
 #define PERMUTE_TABLE_SHARED 1u        // << i: position axis i is shared
 #define PERMUTE_TABLE_CUT_FIRST 8u     // column axis 0 is the one of axis 1, and the last has size 1
+#define PERMUTE_TABLE_LIMITED_INNER 32u   // fewer positions of the first two axes than their sizes say
+#define PERMUTE_TABLE_LIMITED_LAST 64u    // and of all axes, of which the last is not cut
 #define PERMUTE_TABLE_SCATTERED 16u    // neighbouring words of 16 bytes change places, so that strides of a power of two
                                        // in a row meet few banks twice
 
@@ -50,7 +55,7 @@
 
 #define PERMUTE_TABLE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                            \
   WORD(u16x2, part, shifts)                  /* indices of the last position axis: of a part, and that a tile loads */ \
-  WORD(uint, cut_extent, part)               /* of the last position axis */                                           \
+  WORD(uint, cut_extent, part)               /* of the last position axis; limited: positions of a run */              \
   WORD(uint, column_extent, cut_extent)      /* of the last column axis */                                             \
   WORD(u16x2, staging, column_extent)        /* 16-byte words of a row; indices of the last column axis of a tile */   \
   WORD(u8x2u16, schedule, staging)           /* the walk's axis; bits; most tiles of a walk */                         \

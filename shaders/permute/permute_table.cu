@@ -90,13 +90,16 @@ struct Kind {
 
 __device__ __forceinline__ Kind kind_of(const PermutePush& push, const Walk& w) {
   const uint start = w.part_index * part(push).x;
-  return {min(part(push).y, cut_extent(push) - start),
+  const bool limited = (schedule(push).y & PERMUTE_TABLE_LIMITED_LAST) != 0u;   // then it is not cut
+  const uint extent = limited ? part(push).y : cut_extent(push);
+  return {min(part(push).y, extent - start),
           min(staging(push).y, column_extent(push) - w.column_index * staging(push).y), start == 0u,
-          cut_extent(push) - start <= part(push).x};
+          extent - start <= part(push).x};
 }
 
 struct Tile {
   uint size[3];                // of the position axes: indices that are loaded
+  uint inner;                  // positions of an index of the last one
   offset_t src[3];             // their strides in the source
   uint step[3], lead[3];       // from an index to the next, elements: in the row, of the row's place in a word
   uint rows_to[3];             // rows from an index to the next; shared: 0
@@ -124,6 +127,11 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
       t.column_src[i] = column_src(push, i);
       t.column_dst[i] = column_dst(push, i);
     }
+  }
+  t.inner = t.size[0] * t.size[1];
+  if (kInner == 2u && (bits & PERMUTE_TABLE_LIMITED_INNER) != 0u) {
+    t.inner = t.size[1];
+    t.size[1] = (t.inner + t.size[0] - 1u) / t.size[0];
   }
   t.size[2] = kind.indices;
   t.src[2] = src_stride(push, 0u);
@@ -218,7 +226,8 @@ __device__ __forceinline__ RunAccess access_in(const RunOrder& order, uint item)
 // The accesses from number `begin` of the workgroup on. Returns whether there are more.
 __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile& t, const Kind& kind, const Walk& w,
                                             uint begin, const Table& table) {
-  const uint inner = t.size[0] * t.size[1], own = part(push).x * inner, loaded = t.size[2] * inner;
+  const uint own = part(push).x * t.inner;
+  const uint loaded = (schedule(push).y & PERMUTE_TABLE_LIMITED_LAST) != 0u ? cut_extent(push) : t.size[2] * t.inner;
   const uint before_sector = own % kSector == 0u ? 0u : kSector - 1u;
   // Accesses that a run has at most.
   uint most = kind.last ? loaded : own + before_sector;
@@ -227,13 +236,13 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
   const RunOrder order = run_order(columns, most);
   const Divisor by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
-                by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
-  const uint before = t.size[0] - 1u;
+                by_size0 = divisor_of(t.size[0]), by_inner = divisor_of(t.inner);
+  // Indices of the first and second axis before they start anew.
+  const uint before = t.size[0] - 1u, last = t.size[1] - 1u, rest = t.inner - 1u - last * t.size[0];
   const Turn turn_second = {t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
-                            t.lead[1] - before * t.lead[0]};
-  const Turn turn_third = {t.rows_to[2] - t.rows_to[1] * t.size[1] + turn_second.rows,
-                               t.step[2] - t.step[1] * t.size[1] + turn_second.step,
-                               t.lead[2] - t.lead[1] * t.size[1] + turn_second.lead};
+      t.lead[1] - before * t.lead[0]};
+  const Turn turn_third = {t.rows_to[2] - last * t.rows_to[1] - rest * t.rows_to[0], t.step[2] - last * t.step[1] - rest * t.step[0],
+      t.lead[2] - last * t.lead[1] - rest * t.lead[0]};
   // One at a time: several need more registers than there are.
 #pragma unroll 1
   for (uint s = 0u; s < kStores; ++s) {
@@ -257,12 +266,12 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
     const uint range = skipped < stored ? skipped | sector | stored << 4u : 0u;
     uint entry[ENTRY_WORDS] = {};
     const uint q = uint(clamped(position, 0, int(loaded) - 1));
-    uint i0 = 0u, i1 = 0u, i2 = q;
+    uint i0 = 0u, i1 = 0u, i2 = q, inside = 0u;
     if (kInner != 0u) {
-      const uint second = divide(q, by_size0);
-      i2 = divide(second, by_size1);
-      i0 = q - second * t.size[0];
-      i1 = second - i2 * t.size[1];
+      i2 = divide(q, by_inner);
+      inside = q - i2 * t.inner;
+      i1 = divide(inside, by_size0);
+      i0 = inside - i1 * t.size[0];
     }
     // Sums of its indices: a position's row, its element there, and the lead of its row.
     uint row = i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2],
@@ -278,12 +287,12 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
         in_row += t.step[2];
         lead += t.lead[2];
       } else {
-        const bool second = ++i0 == t.size[0], third = second && (kInner == 1u || i1 + 1u == t.size[1]);
+        const bool third = ++inside == t.inner, second = ++i0 == t.size[0] || third;
         row += third ? turn_third.rows : second ? turn_second.rows : t.rows_to[0];
         in_row += third ? turn_third.step : second ? turn_second.step : t.step[0];
         lead += third ? turn_third.lead : second ? turn_second.lead : t.lead[0];
         i0 = second ? 0u : i0;
-        if (kInner == 2u) i1 = third ? 0u : second ? i1 + 1u : i1;
+        inside = third ? 0u : inside;
       }
     }
     // Constant indices: others would move the table to local memory.

@@ -16,6 +16,29 @@ std::int64_t even_piece(std::int64_t extent, std::int64_t most) {
 
 std::size_t last_column(const RunBox& b) { return static_cast<std::size_t>(b.columns - 1); }
 
+// A limit of the destination alone, on two axes that follow each other there: the last one of them, and how many
+// positions the destination has until its end.
+struct Limit {
+  int last = 0;
+  std::int64_t positions = 0;  // 0: there is none
+};
+Limit limit_of(const Nest& nest) {
+  if (nest.write_bounds() != 1 || nest.read_bounds() > 1) return {};
+  if (nest.bound[0].read_limit < nest.bound[0].write_limit) return {};  // zeros are stored too
+  int first = -1, last = -1, axes = 0;
+  for (int a = 0; a < nest.rank; ++a) {
+    const NestAxis& axis = nest.axis[static_cast<std::size_t>(a)];
+    if (axis.coef[0] == 0) continue;
+    ++axes;
+    (axis.coef[0] == 1 ? first : last) = a;
+  }
+  if (axes != 2 || first < 0 || last != first + 1) return {};
+  const NestAxis &inside = nest.axis[static_cast<std::size_t>(first)],
+                 &block = nest.axis[static_cast<std::size_t>(last)];
+  if (block.coef[0] != inside.extent || block.dst_stride != inside.dst_stride * inside.extent) return {};
+  return {last, nest.bound[0].write_limit * inside.dst_stride};
+}
+
 }  // namespace
 
 bool RunBox::fits_words() const {
@@ -34,6 +57,7 @@ bool is_cut(const PermuteContext& c, const RunBox& b) { return b.part < axis_of(
 
 void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b) {
   const std::int64_t e = c.nest.element_bytes;
+  const Limit limit = limit_of(c.nest);
   std::int64_t run = 1;
   for (int a = 0; a < c.nest.rank && b.positions < RunBox::kMostAxes; ++a) {
     const NestAxis& axis = axis_of(c, a);
@@ -41,10 +65,18 @@ void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b) {
     const auto i = static_cast<std::size_t>(b.positions);
     b.position[i] = a;
     ++b.positions;
-    if (run * axis.extent * e <= room) {
+    const bool is_end = limit.positions != 0 && a == limit.last;
+    const std::int64_t whole = is_end ? limit.positions : run * axis.extent;
+    if (whole * e <= room) {
       b.part = b.size[i] = axis.extent;
-      run *= axis.extent;
+      run = whole;
+      if (is_end) b.limited = b.positions;
+      if (is_end) b.limit = whole;
       continue;
+    }
+    if (limit.positions != 0 && axis.coef[0] != 0) {  // is not cut
+      --b.positions;
+      break;
     }
     const std::int64_t most = (room - (PERMUTE_SECTOR - e)) / (run * e);
     if (most < 1) {  // the axes before this one fill the room
@@ -54,6 +86,16 @@ void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b) {
     cut_positions(c, b, even_piece(axis.extent, most));
     break;
   }
+}
+
+void leave_last(const PermuteContext& c, RunBox& b) {
+  if (b.limits_last()) b.limited = 0;
+  b.size[b.last()] = 0;
+  --b.positions;
+  b.part = b.size[b.last()] = axis_of(c, b.position[b.last()]).extent;
+  b.shared = {};
+  b.columns = 0;
+  b.column_size = {};
 }
 
 void choose_columns(const PermuteContext& c, std::int64_t run_bytes, RunBox& b) {
@@ -130,7 +172,8 @@ bool has_run_boxes(const PermuteContext& c, Refusal& refusal) {
   const Nest& nest = c.nest;
   if (nest.rank < 2) return refusal.no("nothing moves");
   if (nest.element_bytes > 8) return refusal.no("an element of 16 bytes already fills an access");
-  if (!needs_no_bounds(nest, refusal)) return false;
+  if (nest.read_bounds() + nest.write_bounds() != 0 && limit_of(nest).positions == 0)
+    return needs_no_bounds(nest, refusal);
   if (nest.axis[0].dst_stride != 1) return refusal.no("the destination is not contiguous along its innermost axis");
   const int s = nest.src_innermost();
   if (s < 0 || axis_of(c, s).src_stride != 1)
@@ -190,7 +233,7 @@ void estimate_tile(const PermuteContext& c, const RunBox& b, AccessCount& n) {
   const std::uint64_t transaction = c.profile.transaction_bytes.value_or(c.cpu() ? 64 : 32);
   const auto rows = static_cast<std::uint64_t>(b.rows), columns = static_cast<std::uint64_t>(b.column_count());
   const auto span = static_cast<std::uint64_t>(b.span) * e;
-  const auto part = static_cast<std::uint64_t>(b.part * b.inner()) * e;
+  const auto part = static_cast<std::uint64_t>(b.own()) * e;
   n.load_transactions = rows * ceil_div(span + transaction - 1, transaction);
   n.store_transactions = columns * (ceil_div(part, transaction) + (is_cut(c, b) ? 0 : 1));
   n.ideal_load_transactions = n.ideal_store_transactions = ceil_div(part * columns, transaction);

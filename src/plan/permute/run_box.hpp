@@ -18,13 +18,22 @@ struct RunBox {
   std::array<bool, kMostAxes> shared{};                       // a position axis that belongs to a run of the source
   std::int64_t part = 1;                                      // indices of the last position axis of a part
   std::int64_t rows = 1, span = 1;                            // of workgroup memory; elements of each
+  // Position axes before `limited` are a layout's blocks that do not divide their axis: they have only so many
+  // positions in the destination.
+  int limited = 0;
+  std::int64_t limit = 0;
 
   std::size_t last() const { return static_cast<std::size_t>(positions - 1); }
+  bool limits_inner() const { return limited != 0 && limited < positions; }
+  bool limits_last() const { return limited != 0 && limited == positions; }
   std::int64_t inner() const {  // positions of an index of the last position axis
+    if (limits_inner()) return limit;
     std::int64_t n = 1;
     for (std::size_t i = 0; i < last(); ++i) n *= size[i];
     return n;
   }
+  std::int64_t own() const { return limits_last() ? limit : part * inner(); }  // positions of a part
+  std::int64_t loaded() const { return limits_last() ? limit : size[last()] * inner(); }
   std::int64_t column_count() const {
     std::int64_t n = 1;
     for (int i = 0; i < columns; ++i) n *= column_size[static_cast<std::size_t>(i)];
@@ -40,8 +49,10 @@ void cut_positions(const PermuteContext& c, RunBox& b, std::int64_t part);
 bool is_cut(const PermuteContext& c, const RunBox& b);
 
 // The position axes: the destination's inner axes as far as they are contiguous and have at most `room` bytes, with
-// what a tile loads more of the last one if that is cut.
+// what a tile loads more of the last one if that is cut. Axes of a limit are among them wholly or not at all.
 void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b);
+// Without its last position axis; the one before it is whole.
+void leave_last(const PermuteContext& c, RunBox& b);
 // The column axes: the source's inner axes until its run has `run_bytes`.
 void choose_columns(const PermuteContext& c, std::int64_t run_bytes, RunBox& b);
 // Sets rows and span, which follow from the sizes.

@@ -44,7 +44,7 @@ struct Route {
 // ends at a sector, and of its last one, which has all that is loaded. A tile with more than its table holds would be
 // listed anew in two rounds, and the workgroups that have such tiles take several times as long as the others.
 std::int64_t accesses_of_run(const PermuteContext& c, const RunBox& b) {
-  const std::int64_t e = c.nest.element_bytes, own = b.part * b.inner() * e, loaded = b.size[b.last()] * b.inner() * e;
+  const std::int64_t e = c.nest.element_bytes, own = b.own() * e, loaded = b.loaded() * e;
   const std::int64_t first = own + (is_cut(c, b) ? PERMUTE_SECTOR - e : 0) + kAccess - e;
   return (std::max(first, loaded) + kAccess - e) / kAccess;
 }
@@ -87,10 +87,10 @@ bool shrink(const PermuteContext& c, const Row& r, RunBox& b) {
   measure(c, b);
   while (!fits(c, r, b)) {
     const bool columns = b.columns > 0 && b.column_count() > 1;
-    if (columns && (b.column_count() >= b.part * b.inner() || b.part == 1)) {
+    if (columns && (b.column_count() >= b.own() || b.part == 1 || b.limits_last())) {
       for (int i = b.columns; i-- > 0;)  // the last that has more than one index
         if (reduce(b.column_size[static_cast<std::size_t>(i)])) break;
-    } else if (b.part > 1) {
+    } else if (b.part > 1 && !b.limits_last()) {
       // As much as is too much, and at least one index.
       const double share = std::min(
           static_cast<double>(r.workgroup * r.loads) / static_cast<double>(words_of(c, b)),
@@ -111,16 +111,6 @@ bool shrink(const PermuteContext& c, const Row& r, RunBox& b) {
 bool mostly_halo(const PermuteContext& c, const RunBox& b) {
   return b.positions > 1 && is_cut(c, b) && 4 * (b.size[b.last()] - b.part) > b.part &&
          b.inner() * c.nest.element_bytes >= 2 * PERMUTE_SECTOR;
-}
-
-// Without its last position axis; the one before it is whole.
-void leave_last(const PermuteContext& c, RunBox& b) {
-  b.size[b.last()] = 0;
-  --b.positions;
-  b.part = b.size[b.last()] = axis_of(c, b.position[b.last()]).extent;
-  b.shared = {};
-  b.columns = 0;
-  b.column_size = {};
 }
 
 // More columns for a box that fills less than its row: a tile takes the same instructions however little it moves. The
@@ -159,6 +149,8 @@ bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
                         kWord * r.workgroup * r.loads);
     leave_last(c, b);
   }
+  if (c.nest.write_bounds() != 0 && b.limited == 0)
+    return refusal.no("a layout block that does not divide its axis is larger than a tile");
   if (!c.cpu()) fill(c, r, b);
   if (b.positions == 1 && b.columns == 0) return refusal.no("both runs are along the same axis");
   if (!b.fits_words()) return refusal.no("an axis of the tile has more than 65535 indices");
@@ -169,7 +161,7 @@ constexpr int own_words(std::uint32_t inner) { return static_cast<int>(7 + 4 * i
 
 // The step takes the .wide variant.
 bool wide(const PermuteContext& c, const RunBox& b) {
-  return nearly_needs_offset64(c.nest) || takes_wide(c, step_axes(c, b), own_words(inner_axes(b)));
+  return nearly_needs_offset64(c.nest) || c.offset64 || exceeds_push(step_axes(c, b), own_words(inner_axes(b)));
 }
 
 // So many loads and stores of an invocation have no registers on a GPU.
@@ -267,6 +259,13 @@ Route choose_route(const PermuteContext& c, const Row& r, const RunBox& b, Permu
   return route;
 }
 
+// The limit is in the kernel's own words.
+Result<Step> make_unbounded_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
+  Nest free = nest;
+  free.bound = {};
+  return make_step(config, free, profile);
+}
+
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const RunBox b = built(c, row);
@@ -289,21 +288,26 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     if (banks.scatters()) bits |= PERMUTE_TABLE_SCATTERED;
     d.bank_conflicts = banks.least();
   }
+  if (b.limits_inner()) bits |= PERMUTE_TABLE_LIMITED_INNER;
+  if (b.limits_last()) bits |= PERMUTE_TABLE_LIMITED_LAST;
   const InnerAxes axes = inner_axes_of(c, b);
-  d.set_own(PermuteTableWords{.part = U16x2{.x = static_cast<std::uint32_t>(b.part),
-                                            .y = static_cast<std::uint32_t>(b.size[last])},
-                              .cut_extent = static_cast<std::uint32_t>(axis_of(c, b.position[last]).extent),
-                              .column_extent = column_extent(c, b),
-                              .staging = U16x2{.x = row_loads(b, e), .y = column_part(b)},
-                              .schedule = U8x2U16{.x = route.axis, .y = bits, .z = route.tiles},
-                              .walk_end = route.end,
-                              .source_elements = c.nest.src_span(),
-                              .inner_sizes = std::array{axes.sizes[0] | axes.column_sizes[0] << 16,
-                                                        axes.sizes[1] | axes.column_sizes[1] << 16},
-                              .position_src = axes.strides,
-                              .column_src = axes.column_src,
-                              .column_dst = axes.column_dst},
-            InnerConstants{.kInner = inner});
+  d.set_own(
+      PermuteTableWords{
+          .part = U16x2{.x = static_cast<std::uint32_t>(b.part), .y = static_cast<std::uint32_t>(b.size[last])},
+          .cut_extent = static_cast<std::uint32_t>(b.limits_last() ? b.limit : axis_of(c, b.position[last]).extent),
+          .column_extent = column_extent(c, b),
+          .staging = U16x2{.x = row_loads(b, e), .y = column_part(b)},
+          .schedule = U8x2U16{.x = route.axis, .y = bits, .z = route.tiles},
+          .walk_end = route.end,
+          .source_elements = c.nest.src_span(),
+          .inner_sizes = std::array{axes.sizes[0] | axes.column_sizes[0] << 16,
+                                    (b.limits_inner() ? static_cast<std::uint32_t>(b.limit) : axes.sizes[1]) |
+                                        axes.column_sizes[1] << 16},
+          .position_src = axes.strides,
+          .column_src = axes.column_src,
+          .column_dst = axes.column_dst},
+      InnerConstants{.kInner = inner});
+  d.step = make_unbounded_step;
   d.workgroup_memory_bytes = shared_bytes(r);
   d.add_constant(PERMUTE_TABLE_SPEC_LOADS, r.loads);
   d.add_constant(PERMUTE_TABLE_SPEC_STORES, r.stores);
@@ -318,7 +322,7 @@ Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
     // Long runs that are kept are permute_realign's. H200, Vulkan and CUDA, 2026-11-28, `calibrate --op permute --seed
     // 4650`, 4651, 4660, 4661: it was no slower on 12 of 13 problems with runs of 16 bytes and more, and another kernel
     // was best on the 13th. Runs of 19 bytes: CUDA 0.54 of a copy for 0.47, Vulkan 0.45 for 0.52.
-    const bool kept = s == 0 && c.nest.axis[0].extent * c.nest.element_bytes >= kLongRun;
+    const bool kept = s == 0 && c.nest.axis[0].extent * c.nest.element_bytes >= kLongRun && c.nest.write_bounds() == 0;
     return last_resort_if(kept || c.below_mib(kLeastMib));
   }
   // lavapipe 26.1.6 on two Xeon cores, 2026-11-28, `sectile calibrate --device vulkan:1 --op permute --min-mb 8`: of 28

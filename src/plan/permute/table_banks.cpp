@@ -34,9 +34,12 @@ class Load {
 // The box as the kernel counts it: the last position axis is the third one.
 struct Steps {
   std::array<std::int64_t, 3> size{1, 1, 1}, rows{}, step{}, lead{};
+  std::int64_t inner = 1, loaded = 1;
 };
 Steps steps_of(const PermuteContext& c, const RunBox& b) {
   Steps s;
+  s.inner = b.inner();
+  s.loaded = b.loaded();
   std::int64_t rows = 1;
   for (std::size_t i = 0; i <= b.last(); ++i) {
     const std::size_t to = i == b.last() ? 2 : i;
@@ -58,8 +61,8 @@ struct Place {
   std::uint32_t row, at;
 };
 Place place_of(const Steps& s, std::int64_t position, std::int64_t along, std::int64_t per_word) {
-  const std::int64_t q = std::min(position, s.size[0] * s.size[1] * s.size[2] - 1);
-  const std::array<std::int64_t, 3> index{q % s.size[0], q / s.size[0] % s.size[1], q / s.size[0] / s.size[1]};
+  const std::int64_t q = std::min(position, s.loaded - 1), inside = q % s.inner;
+  const std::array<std::int64_t, 3> index{inside % s.size[0], inside / s.size[0], q / s.inner};
   std::int64_t row = 0, step = along, lead = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     row += index[i] * s.rows[i];
