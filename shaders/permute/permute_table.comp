@@ -84,6 +84,11 @@ struct Kind {
   bool first, last;        // part of the destination's runs
 };
 
+// A number for each kind: a tile has fewer than 2^16 indices and 2^14 columns.
+uint key_of(Kind kind) {
+  return kind.indices | kind.columns << 16u | (kind.first ? 1u : 0u) << 30u | (kind.last ? 1u : 0u) << 31u;
+}
+
 Kind kind_of(Walk w) {
   const uint start = w.part_index * part().x;
   const bool limited = (schedule().y & PERMUTE_TABLE_LIMITED_LAST) != 0u;   // then it is not cut
@@ -185,8 +190,8 @@ struct Turn {
   uint rows, step, lead;
 };
 
-// The accesses from number `begin` of the workgroup on. Returns whether there are more.
-bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
+// The accesses of the tile: the planner makes tiles that have no more than the workgroup has places for.
+void list_stores(Tile t, Kind kind, Walk w) {
   const uint own = part().x * t.inner;
   const uint loaded = (schedule().y & PERMUTE_TABLE_LIMITED_LAST) != 0u ? cut_extent() : t.size[2] * t.inner;
   const uint before_sector = own % kSector == 0u ? 0u : kSector - 1u;
@@ -205,7 +210,7 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
       t.lead[2] - last * t.lead[1] - rest * t.lead[0]);
   // One at a time: several need more registers than there are.
   [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
-    const uint item = begin + gl_LocalInvocationID.x + s * kWorkgroup;
+    const uint item = gl_LocalInvocationID.x + s * kWorkgroup;
     const uint number = divide(item, by_most), column = min(number, columns - 1u), k = item - number * most;
     const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
                c1 = upper - c2 * t.columns[1];
@@ -261,7 +266,6 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
       }
     }
   }
-  return begin + kStores * kWorkgroup < columns * most;
 }
 
 // The word of an entry's element, the element in its lowest bits.
@@ -384,18 +388,17 @@ void main() {
   const uvec2 base = rounded_down(push.dst, PERMUTE_SECTOR);
   Walk w = locate(id, source, lead_of(push.dst, PERMUTE_SECTOR));
   if (w.tiles == 0u) return;
-  Kind listed = Kind(0u, 0u, false, false);   // that the table is for
-  bool more = false;                          // the tile has more accesses than the table
+  uint listed = 0u;   // the kind that the table is for
   Tile t;
   bool fetched = false;   // the tile's words
   uint n = 0u;
   do {
     const Kind kind = kind_of(w);
-    const bool list = more || kind != listed;
+    const bool list = key_of(kind) != listed;
     if (list) {
       t = tile_of(kind);
       list_loads(t, w.from);
-      listed = kind;
+      listed = key_of(kind);
     }
     if (fetched || is_inside(source, t, w.from)) {
       if (!fetched) fetch(source, w.from);
@@ -404,17 +407,11 @@ void main() {
       stage_slowly(source, w.from);
     }
     barrier();   // the whole tile is staged before loads by other invocations
+    if (list) list_stores(t, kind, w);
     // A walk's tiles never grow, so the words that are listed are the next one's too.
     fetched = kAhead != 0u && n + 1u < w.tiles && is_inside(source, t, w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src);
-    uint begin = 0u;
-    bool left = false;
-    do {
-      if (list) left = list_stores(t, kind, w, begin);
-      store_accesses(base, w.to);
-      begin += kStores * kWorkgroup;
-    } while (left);
-    more = begin > kStores * kWorkgroup;
+    store_accesses(base, w.to);
     barrier();   // all loads are done before the next tile is staged
     w.from += w.step_src;
     w.to += w.step_dst;

@@ -83,10 +83,12 @@ __device__ __forceinline__ Walk locate(const PermutePush& push, uint id, const S
 struct Kind {
   uint indices, columns;   // valid indices of the last position axis and the last column axis
   bool first, last;        // part of the destination's runs
-  __device__ __forceinline__ bool operator!=(const Kind& other) const {
-    return indices != other.indices || columns != other.columns || first != other.first || last != other.last;
-  }
 };
+
+// A number for each kind: a tile has fewer than 2^16 indices and 2^14 columns.
+__device__ __forceinline__ uint key_of(const Kind& kind) {
+  return kind.indices | kind.columns << 16u | (kind.first ? 1u : 0u) << 30u | (kind.last ? 1u : 0u) << 31u;
+}
 
 __device__ __forceinline__ Kind kind_of(const PermutePush& push, const Walk& w) {
   const uint start = w.part_index * part(push).x;
@@ -223,9 +225,9 @@ __device__ __forceinline__ RunAccess access_in(const RunOrder& order, uint item)
   return {column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i};
 }
 
-// The accesses from number `begin` of the workgroup on. Returns whether there are more.
-__device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile& t, const Kind& kind, const Walk& w,
-                                            uint begin, const Table& table) {
+// The accesses of the tile: the planner makes tiles that have no more than the workgroup has places for.
+__device__ __forceinline__ void list_stores(const PermutePush& push, const Tile& t, const Kind& kind, const Walk& w,
+                                            const Table& table) {
   const uint own = part(push).x * t.inner;
   const uint loaded = (schedule(push).y & PERMUTE_TABLE_LIMITED_LAST) != 0u ? cut_extent(push) : t.size[2] * t.inner;
   const uint before_sector = own % kSector == 0u ? 0u : kSector - 1u;
@@ -246,7 +248,7 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
   // One at a time: several need more registers than there are.
 #pragma unroll 1
   for (uint s = 0u; s < kStores; ++s) {
-    const uint item = begin + threadIdx.x + s * kWorkgroup;
+    const uint item = threadIdx.x + s * kWorkgroup;
     const RunAccess access = access_in(order, item);
     const uint number = access.column, column = min(number, columns - 1u), k = access.k;
     const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
@@ -306,7 +308,6 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
       }
     }
   }
-  return begin + kStores * kWorkgroup < columns * most;
 }
 
 __device__ __forceinline__ uint range_of(const Table& table, const uint s) {
@@ -427,8 +428,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
   uint load_place[kLoads], range[kRangeWords], entry[kStores * kEntryWords];
   const Table table = {load_at, load_place, store_at, range, entry};
   Tile t = {};
-  Kind listed = {};     // that the table is for
-  bool more = false;    // the tile has more accesses than the table
+  uint listed = 0u;       // the kind that the table is for
   uvec4 value[kLoads];
   bool fetched = false;   // the tile's words, while the one before it was stored
   const auto is_inside = [&](offset_t from) {
@@ -437,11 +437,11 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
   };
   for (uint n = 0u; n < w.tiles; ++n) {
     const Kind kind = kind_of(push, w);
-    const bool list = more || kind != listed;
+    const bool list = key_of(kind) != listed;
     if (list) {
       t = tile_of(push, kind);
       list_loads(push, t, w.from, table);
-      listed = kind;
+      listed = key_of(kind);
     }
     if (fetched || is_inside(w.from)) {
       if (!fetched) fetch(source, w.from, table, value);
@@ -451,18 +451,12 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
       stage_slowly(source, w.from, table);
     }
     __syncthreads();   // the whole tile is staged before loads by other invocations
+    if (list) list_stores(push, t, kind, w, table);
+    if (has_gaps(push)) ask_for_sectors(base, w.to, table);
     // A walk's tiles never grow, so the words that are listed are the next one's too.
     fetched = kAhead && n + 1u < w.tiles && is_inside(w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src, table, value);
-    uint begin = 0u;
-    bool left = false;
-    do {
-      if (list) left = list_stores(push, t, kind, w, begin, table);
-      if (has_gaps(push)) ask_for_sectors(base, w.to, table);
-      store_accesses(base, w.to, table);
-      begin += kStores * kWorkgroup;
-    } while (left);
-    more = begin > kStores * kWorkgroup;
+    store_accesses(base, w.to, table);
     __syncthreads();   // all loads are done before the next tile is staged
     w.from += w.step_src;
     w.to += w.step_dst;

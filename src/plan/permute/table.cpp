@@ -202,10 +202,11 @@ std::uint32_t resident_of(const PermuteContext& c, const Row& r, std::uint32_t i
 
 // The next tile is loaded while one is stored, where registers are left for it and where it was timed: H200,
 // 2026-11-28, CUDA 1.00 to 1.14 times as fast, the smaller row on Vulkan 1.03 to 1.15. ptxas spills for sm_100, and for
-// 1 and 2 bytes and eight accesses with three axes on either side; RADV with 64-bit offsets.
+// 1 and 2 bytes and eight accesses with three axes on either side, or 1 byte with one axis; RADV with 64-bit offsets.
 bool fetches_ahead(const PermuteContext& c, const Row& r, std::uint32_t inner, bool offset64) {
   if (c.profile.api != Api::cuda) return r.ahead && !offset64;
-  const bool full = c.nest.element_bytes <= 2 && inner == 2 && r.stores > 6;
+  const std::uint32_t e = c.nest.element_bytes;
+  const bool full = r.stores > 6 && ((e <= 2 && inner == 2) || (e == 1 && inner == 0));
   return c.profile.cuda_architecture == 90u && !full;
 }
 
