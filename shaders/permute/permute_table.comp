@@ -391,7 +391,6 @@ void main() {
   uint listed = 0u;   // the kind that the table is for
   Tile t;
   bool fetched = false;   // the tile's words
-  uint n = 0u;
   do {
     const Kind kind = kind_of(w);
     const bool list = key_of(kind) != listed;
@@ -407,16 +406,15 @@ void main() {
       stage_slowly(source, w.from);
     }
     barrier();   // the whole tile is staged before loads by other invocations
-    if (list) list_stores(t, kind, w);
     // A walk's tiles never grow, so the words that are listed are the next one's too.
-    fetched = kAhead != 0u && n + 1u < w.tiles && is_inside(source, t, w.from + w.step_src);
+    fetched = kAhead != 0u && w.tiles > 1u && is_inside(source, t, w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src);
+    if (list) list_stores(t, kind, w);
     store_accesses(base, w.to);
     barrier();   // all loads are done before the next tile is staged
     w.from += w.step_src;
     w.to += w.step_dst;
     w.part_index += w.step_part;
     w.column_index += w.step_column;
-    ++n;
-  } while (n < w.tiles);
+  } while (--w.tiles != 0u);
 }

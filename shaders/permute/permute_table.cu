@@ -451,11 +451,11 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
       stage_slowly(source, w.from, table);
     }
     __syncthreads();   // the whole tile is staged before loads by other invocations
-    if (list) list_stores(push, t, kind, w, table);
-    if (has_gaps(push)) ask_for_sectors(base, w.to, table);
     // A walk's tiles never grow, so the words that are listed are the next one's too.
     fetched = kAhead && n + 1u < w.tiles && is_inside(w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src, table, value);
+    if (list) list_stores(push, t, kind, w, table);
+    if (has_gaps(push)) ask_for_sectors(base, w.to, table);
     store_accesses(base, w.to, table);
     __syncthreads();   // all loads are done before the next tile is staged
     w.from += w.step_src;
