@@ -6,8 +6,10 @@
 //
 // A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins and ends at a
 // sector, wherever the row is, so that no sector is written by two tiles; for that it loads a sector's indices of D
-// more. A packed tile has all indices of D, and the destination's rows follow each other without a gap: its part of the
-// destination is contiguous, and only its first and last sector are shared with other tiles.
+// more. A packed tile has all indices of D, and the destination's rows follow each other without a gap along the
+// outermost axis of S. It has all indices of the inner axes of S and some of the outermost one, so that its part of the
+// destination is a piece for each index of the inner axes. Pieces are contiguous, and only their first and last sectors
+// are shared with other tiles.
 #ifndef SECTILE_PERMUTE_RAGGED_ABI_H
 #define SECTILE_PERMUTE_RAGGED_ABI_H
 
@@ -40,7 +42,8 @@
   WORD(uint, extent_s, extent_d)                                                                                       \
   WORD(uint, s_first, extent_s)          /* 1: neighbouring workgroups' tiles are neighbours along S, else along D */  \
   WORD(stride, source_elements, s_first) /* end of the source, from its first element on */                            \
-  WORDS_IF(uint, inner_sizes, source_elements, kInner != 0u, kInner)     /* 16 bits: of D, of S */                     \
+  WORD_IF(uint, tile_s, source_elements, kPacked != 0u, 0u)              /* columns of a packed tile */                \
+  WORDS_IF(uint, inner_sizes, tile_s, kInner != 0u, kInner)              /* 16 bits: of D, of S */                     \
   WORDS_IF(uint, multiplier_d, inner_sizes, kInner != 0u, kInner)        /* of the division by a size */               \
   WORDS_IF(uint, multiplier_s, multiplier_d, kInner != 0u, kInner)                                                     \
   WORDS_IF(stride, inner_src, multiplier_s, kInner != 0u, kInner)        /* of D in the source */                      \

@@ -16,6 +16,7 @@
 #include "lib/memory.glsl"
 #include "lib/unaligned.glsl"
 #include "permute/permute_ragged.abi.h"
+layout(constant_id = PERMUTE_RAGGED_SPEC_PACKED) const uint kPacked = 0u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_INNER) const uint kInner = 0u;
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.glsl"
@@ -25,7 +26,6 @@ layout(constant_id = PERMUTE_RAGGED_SPEC_INNER) const uint kInner = 0u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_TILE_D) const uint kTileD = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_RUN_BYTES) const uint kRunBytes = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_LANES_D) const uint kLanesD = 8u;
-layout(constant_id = PERMUTE_RAGGED_SPEC_PACKED) const uint kPacked = 0u;
 
 const uint kColumns = kRunBytes / ELEMENT_BYTES;
 const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
@@ -142,24 +142,33 @@ void store_elements(uvec2 base, offset_t row, uint c, uint begin, uint end) {
     store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(position, c));
 }
 
-// Stores a packed tile: its columns' first `d` positions, one column after the other.
-void store_packed(uvec2 base, offset_t to, uint columns, uint d) {
-  const int kStep = int(kWorkgroup * kPositions);
-  const Divisor by_d = divisor_of(d);
-  const int end = int(columns * d);
-  [[dont_unroll]] for (int begin = int(gl_LocalInvocationID.x * kPositions) - int(uint(to) % kPositions); begin < end;
-                       begin += kAtOnce * kStep) {
+// Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
+// `pieces`-th column, one column after the other. `to` is where all digits of S are 0, `begin` the tile's first column.
+void store_packed(uvec2 base, offset_t to, Digits begin, uint columns, uint d) {
+  uint pieces = 1u;
+  [[unroll]] for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) pieces *= inner_sizes(i) >> 16u;
+  const int end = int((advance(begin, columns, false).outer - begin.outer) * d);   // of a piece
+  // Accesses of a piece at most, wherever it begins: some are idle.
+  const uint each = (uint(end) + 2u * (kPositions - 1u)) / kPositions, accesses = pieces * each;
+  const Divisor by_d = divisor_of(d), by_each = divisor_of(each);
+  [[dont_unroll]] for (uint next = gl_LocalInvocationID.x; next < accesses; next += uint(kAtOnce) * kWorkgroup) {
     uvec4 v[kAtOnce];
+    offset_t row[kAtOnce];   // where the piece begins
+    int begins[kAtOnce];     // its position that is the access's first
     [[unroll]] for (int i = 0; i < kAtOnce; ++i) {
-      const int position = min(begin + i * kStep, end - 1);
-      const uint c = divide(uint(max(position, 0)), by_d);
-      const int inside = position - int(c * d);
-      v[i] = with_next(access_at(inside, c), min(c + 1u, kColumns - 1u), uint(int(d) - inside));
+      const uint access = min(next + uint(i) * kWorkgroup, accesses - 1u);
+      const uint piece = kInner == 0u ? 0u : divide(access, by_each);
+      row[i] = to + after(begin, piece, false);
+      begins[i] = int((access - piece * each) * kPositions) - int(uint(row[i]) % kPositions);
+      const int position = min(begins[i], end - 1);
+      const uint w = divide(uint(max(position, 0)), by_d), c = w * pieces + piece;
+      const int inside = position - int(w * d);
+      v[i] = with_next(access_at(inside, c), min(c + pieces, kColumns - 1u), uint(int(d) - inside));
     }
-    [[unroll]] for (int i = 0; i < kAtOnce; ++i) {
-      const int position = begin + i * kStep;
-      if (position < end) store_part(base, to + offset_t(position), 8u, v[i], -position, end - position);
-    }
+    [[unroll]] for (int i = 0; i < kAtOnce; ++i)
+      if (next + uint(i) * kWorkgroup < accesses && begins[i] < end)
+        store_part(base, row[i] + offset_t(begins[i]), 8u, v[i], -begins[i], end - begins[i]);
   }
 }
 
@@ -181,8 +190,10 @@ void main() {
     at_s = take_digit(id, 1u);
   }
   at_d *= kTileD;
-  at_s *= kColumns;
+  at_s *= kPacked != 0u ? tile_s() : kColumns;
   const uint size_d = extent_d() - at_d, size_s = extent_s() - at_s;   // indices from the tile's first to the last
+  const uint columns = min(size_s, kPacked != 0u ? tile_s() : kColumns);
+  const uint last_load = (columns - 1u) & ~(kPer16 - 1u);   // a packed tile may have fewer columns than kColumns
   const bool first = at_d == 0u;                                     // part of the destination's rows
   const Digits begin_d = digits_of(at_d, true), begin_s = digits_of(at_s, false);
   // Of the tile's first element of S, with all digits of D 0; and the other way round.
@@ -206,7 +217,8 @@ void main() {
       const uint block = gl_LocalInvocationID.x + u * kWorkgroup;
       [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
         const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const offset_t at = from + after(begin_d, row, true) + offset_t(block % kRowLoads * kPer16);
+        const uint load = kPacked != 0u ? min(block % kRowLoads * kPer16, last_load) : block % kRowLoads * kPer16;
+        const offset_t at = from + after(begin_d, row, true) + offset_t(load);
         byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
         low[u * kBlock + b] = load_word_at(source, at);
         high[u * kBlock + b] = load_word_after(source, at);
@@ -239,7 +251,7 @@ void main() {
   barrier();   // the whole tile is staged before loads by other invocations
 
   if (kPacked != 0u) {
-    store_packed(base, to + offset_of(begin_s, false), min(size_s, kColumns), size_d);
+    store_packed(base, to, begin_s, columns, size_d);
     return;
   }
   const uint lane = gl_LocalInvocationID.x % kLanesD, column = gl_LocalInvocationID.x / kLanesD;
@@ -256,7 +268,7 @@ void main() {
     }
     return;
   }
-  [[dont_unroll]] for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
+  [[dont_unroll]] for (uint c = column; c < columns; c += kLanesS) {
     const offset_t row = to + after(begin_s, c, false);
     const uint skip = skip_of(row);
     uint nothing = 0u;

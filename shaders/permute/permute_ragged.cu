@@ -15,6 +15,7 @@
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
 #include "permute/permute_ragged.abi.h"
+constexpr uint kPacked = sectile_constant(PERMUTE_RAGGED_SPEC_PACKED, 0u);
 constexpr uint kInner = sectile_constant(PERMUTE_RAGGED_SPEC_INNER, 0u);
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.cuh"
@@ -24,7 +25,6 @@ constexpr uint kInner = sectile_constant(PERMUTE_RAGGED_SPEC_INNER, 0u);
 constexpr uint kTileD = sectile_constant(PERMUTE_RAGGED_SPEC_TILE_D, 128u);
 constexpr uint kRunBytes = sectile_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, 128u);
 constexpr uint kLanesD = sectile_constant(PERMUTE_RAGGED_SPEC_LANES_D, 8u);
-constexpr bool kPacked = sectile_constant(PERMUTE_RAGGED_SPEC_PACKED, 0u) != 0u;
 
 constexpr uint kColumns = kRunBytes / ELEMENT_BYTES;
 constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
@@ -146,26 +146,38 @@ __device__ __forceinline__ void store_elements(SectileAddress base, offset_t row
     store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(position, c));
 }
 
-// Stores a packed tile: its columns' first `d` positions, one column after the other.
-__device__ __forceinline__ void store_packed(SectileAddress base, offset_t to, uint columns, uint d) {
-  constexpr int kStep = int(kWorkgroup * kPositions);
-  const Divisor by_d = divisor_of(d);
-  const int end = int(columns * d);
+// Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
+// `pieces`-th column, one column after the other. `to` is where all digits of S are 0, `begin` the tile's first column.
+__device__ __forceinline__ void store_packed(const PermutePush& push, SectileAddress base, offset_t to, Digits begin,
+                                             uint columns, uint d) {
+  uint pieces = 1u;
+#pragma unroll
+  for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) pieces *= inner_sizes(push, i) >> 16u;
+  const int end = int((advance(push, begin, columns, false).outer - begin.outer) * d);   // of a piece
+  // Accesses of a piece at most, wherever it begins: some are idle.
+  const uint each = (uint(end) + 2u * (kPositions - 1u)) / kPositions, accesses = pieces * each;
+  const Divisor by_d = divisor_of(d), by_each = divisor_of(each);
 #pragma unroll 1
-  for (int begin = int(threadIdx.x * kPositions) - int(uint(to) % kPositions); begin < end; begin += kAtOnce * kStep) {
+  for (uint next = threadIdx.x; next < accesses; next += uint(kAtOnce) * kWorkgroup) {
     uvec4 v[kAtOnce];
+    offset_t row[kAtOnce];   // where the piece begins
+    int begins[kAtOnce];     // its position that is the access's first
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i) {
-      const int position = min(begin + i * kStep, end - 1);
-      const uint c = divide(position < 0 ? 0u : uint(position), by_d);
-      const int inside = position - int(c * d);
-      v[i] = with_next(access_at(inside, c), min(c + 1u, kColumns - 1u), uint(int(d) - inside));
+      const uint access = min(next + uint(i) * kWorkgroup, accesses - 1u);
+      const uint piece = kInner == 0u ? 0u : divide(access, by_each);
+      row[i] = to + after(push, begin, piece, false);
+      begins[i] = int((access - piece * each) * kPositions) - int(uint(row[i]) % kPositions);
+      const int position = min(begins[i], end - 1);
+      const uint w = divide(position < 0 ? 0u : uint(position), by_d), c = w * pieces + piece;
+      const int inside = position - int(w * d);
+      v[i] = with_next(access_at(inside, c), min(c + pieces, kColumns - 1u), uint(int(d) - inside));
     }
 #pragma unroll
-    for (int i = 0; i < kAtOnce; ++i) {
-      const int position = begin + i * kStep;
-      if (position < end) store_part(base, to + offset_t(position), 8u, v[i], -position, end - position);
-    }
+    for (int i = 0; i < kAtOnce; ++i)
+      if (next + uint(i) * kWorkgroup < accesses && begins[i] < end)
+        store_part(base, row[i] + offset_t(begins[i]), 8u, v[i], -begins[i], end - begins[i]);
   }
 }
 
@@ -188,8 +200,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     at_s = take_digit(push, id, 1u);
   }
   at_d *= kTileD;
-  at_s *= kColumns;
+  at_s *= kPacked != 0u ? tile_s(push) : kColumns;
   const uint size_d = extent_d(push) - at_d, size_s = extent_s(push) - at_s;   // from the tile's first to the last
+  const uint columns = min(size_s, kPacked != 0u ? tile_s(push) : kColumns);
+  const uint last_load = (columns - 1u) & ~(kPer16 - 1u);   // a packed tile may have fewer columns than kColumns
   const bool first = at_d == 0u;                                     // part of the destination's rows
   const Digits begin_d = digits_of(push, at_d, true), begin_s = digits_of(push, at_s, false);
   // Of the tile's first element of S, with all digits of D 0; and the other way round.
@@ -217,7 +231,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
 #pragma unroll
       for (uint b = 0u; b < kBlock; ++b) {
         const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const offset_t at = from + after(push, begin_d, row, true) + offset_t(block % kRowLoads * kPer16);
+        const uint load = kPacked != 0u ? min(block % kRowLoads * kPer16, last_load) : block % kRowLoads * kPer16;
+        const offset_t at = from + after(push, begin_d, row, true) + offset_t(load);
         byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
         low[u * kBlock + b] = load_word_at(source, at);
         high[u * kBlock + b] = load_word_after(source, at);
@@ -257,8 +272,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   }
   __syncthreads();   // the whole tile is staged before loads by other invocations
 
-  if (kPacked) {
-    store_packed(base, to + offset_of(push, begin_s, false), min(size_s, kColumns), size_d);
+  if (kPacked != 0u) {
+    store_packed(push, base, to, begin_s, columns, size_d);
     return;
   }
   const uint lane = threadIdx.x % kLanesD, column = threadIdx.x / kLanesD;
@@ -279,7 +294,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     return;
   }
 #pragma unroll 1
-  for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
+  for (uint c = column; c < columns; c += kLanesS) {
     const offset_t row = to + after(push, begin_s, c, false);
     const uint skip = skip_of(row);
     if (has_gaps(push) && lane == 0u) {

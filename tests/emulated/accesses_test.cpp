@@ -117,9 +117,10 @@ Groups groups_of(const Step& step, const std::string& candidate) {
     return groups;
   }
   if (stem == "permute_ragged") {
-    const detail::InnerConstants inner{.kInner = constant_of(step, PERMUTE_RAGGED_SPEC_INNER)};
+    const detail::RaggedConstants constants{.kInner = constant_of(step, PERMUTE_RAGGED_SPEC_INNER),
+                                            .kPacked = constant_of(step, PERMUTE_RAGGED_SPEC_PACKED)};
     const std::uint64_t tiles_d = words.count(0), tiles_s = words.count(1);
-    const bool s_first = detail::PermuteRaggedWordsReader{inner, words.own()}.s_first() != 0;
+    const bool s_first = detail::PermuteRaggedWordsReader{constants, words.own()}.s_first() != 0;
     const auto id = [&](std::uint64_t d, std::uint64_t s) { return s_first ? s + d * tiles_s : d + s * tiles_d; };
     return {id((tiles_d - 1) / 2, (tiles_s - 1) / 2), id(tiles_d - 1, tiles_s - 1), tiles_d > 2 && tiles_s > 1};
   }

@@ -243,6 +243,11 @@ TEST_CASE("rows that begin anywhere come out right") {
       check(by_axes(type, {bytes / element, 3, 5, 7}, {3, 2, 1, 0}), "permute_table");
       check(by_axes(type, {3, bytes / element / 15, 5, 7}, {3, 1, 2, 0}), "permute_table");
     }
+    // Packed tiles of several pieces: of one axis, of two, of a D of two axes, and of no more than a column each.
+    check(by_axes(type, {2, 9, 43, 11}, {0, 3, 2, 1}), "permute_ragged");
+    check(by_axes(type, {10, 29, 3, 7}, {3, 2, 1, 0}), "permute_ragged");
+    check(by_axes(type, {4, 3, 29, 7}, {3, 2, 1, 0}), "permute_ragged");
+    check(by_axes(type, {8, 5, 128 / element}, {2, 1, 0}), "permute_ragged");
     for (const std::int64_t bytes : {16, 17, 24, 31, 65, 129}) {
       PermuteProblem problem = by_axes(type, {3, 19, (bytes + element - 1) / element}, {1, 0, 2});
       check(problem, "permute_realign");

@@ -125,14 +125,15 @@ void add_long(std::vector<CoveringPermute>& cases) {
 }
 
 // The kernels for any address, which no CPU driver is given as a rule. Runs have several words; transposes have tiles
-// that are neither the first nor the last of a row; boxes have one to three axes of either run; walks go along a run
-// and along an axis that is in no run.
+// that are neither the first nor the last of a row, and packed ones; boxes have one to three axes of either run; walks
+// go along a run and along an axis that is in no run.
 void add_anywhere(std::vector<CoveringPermute>& cases) {
   const FixedRow rows[] = {{{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign"}},
                            {{3, 19, 67}, {1, 0, 2}, {2000, 69, 1}, {"permute_realign"}},
                            {{2, 331, 35}, {0, 2, 1}, {}, {"permute_ragged"}},
                            {{5, 47, 9, 31}, {3, 2, 1, 0}, {}, {"permute_ragged"}},
                            {{3, 5, 7, 29, 11}, {4, 3, 2, 1, 0}, {}, {"permute_ragged"}},
+                           {{2, 13, 37, 11}, {0, 3, 2, 1}, {}, {"permute_ragged"}},  // packed tiles in pieces
                            {{203, 131}, {1, 0}, {}, {"permute_table"}},
                            {{139, 3, 5, 7}, {3, 2, 1, 0}, {}, {"permute_table"}},
                            {{3, 301, 25}, {2, 1, 0}, {}, {"permute_table"}},

@@ -33,11 +33,15 @@ struct InnerConstants {
   std::uint32_t kInner = 0;
 };
 
+struct RaggedConstants {
+  std::uint32_t kInner = 0, kPacked = 0;
+};
+
 // A kernel's own.
 SECTILE_WORDS(PermuteBoxWords, NoConstants, PERMUTE_BOX_WORDS);
 SECTILE_WORDS(PermuteCopyWords, NoConstants, PERMUTE_COPY_WORDS);
 SECTILE_WORDS(PermuteFusedBlockWords, NoConstants, PERMUTE_FUSED_BLOCK_WORDS);
-SECTILE_WORDS(PermuteRaggedWords, InnerConstants, PERMUTE_RAGGED_WORDS);
+SECTILE_WORDS(PermuteRaggedWords, RaggedConstants, PERMUTE_RAGGED_WORDS);
 SECTILE_WORDS(PermuteRealignWords, NoConstants, PERMUTE_REALIGN_WORDS);
 SECTILE_WORDS(PermuteRunsWords, NoConstants, PERMUTE_RUNS_WORDS);
 SECTILE_WORDS(PermuteTableWords, InnerConstants, PERMUTE_TABLE_WORDS);

@@ -100,6 +100,47 @@ Runs runs_of(const Nest& nest) {
   }
 }
 
+// Indices of a run's inner axes: for S, pieces of a packed tile.
+std::int64_t inner_extent(const Nest& nest, const Run& run) {
+  return run.extent / nest.axis[static_cast<std::size_t>(run.outer())].extent;
+}
+
+std::uint32_t row_columns(const Row& r) { return r.run_bytes / r.element_bytes; }
+
+// The row's packed tiles have all of D and whole pieces, in each of which the destination's rows follow each other.
+bool packs(const Nest& nest, const Row& r, const Runs& runs) {
+  return runs.d.extent <= r.tile_d && runs.d.extent * r.element_bytes >= 8 &&
+         nest.axis[static_cast<std::size_t>(runs.s.outer())].dst_stride == runs.d.extent &&
+         inner_extent(nest, runs.s) <= row_columns(r);
+}
+
+// The same for the row. A packed tile has as many axes of D as it can, and S ends with the axis along which the
+// destination's rows follow each other. Where there is none, the row is refused.
+Runs runs_of(const Nest& nest, const Row& r) {
+  Runs chosen = runs_of(nest);
+  if (!r.packed || (chosen.s.axes == 1 && packs(nest, r, chosen))) return chosen;
+  Runs runs;
+  for (int a = 0; a >= 0 && a != nest.src_innermost(); a = next_of(nest, Side::dst, runs.d)) {
+    runs.d.add(nest, a);
+    runs.s = {};
+    for (int b = nest.src_innermost(); b >= 0 && !runs.d.has(b); b = next_of(nest, Side::src, runs.s)) {
+      runs.s.add(nest, b);
+      if (packs(nest, r, runs)) chosen = runs;
+    }
+  }
+  return chosen;
+}
+
+// Columns of a tile. Tiles of several pieces have equally many indices of S's outermost axis, as far as they can.
+std::uint32_t tile_columns(const Nest& nest, const Row& r, const Runs& runs) {
+  const std::int64_t pieces = inner_extent(nest, runs.s);
+  if (!r.packed) return row_columns(r);
+  if (pieces == 1) return static_cast<std::uint32_t>(std::min<std::int64_t>(row_columns(r), runs.s.extent));
+  const auto outer = static_cast<std::uint64_t>(runs.s.extent / pieces);
+  const std::uint64_t most = row_columns(r) / static_cast<std::uint64_t>(pieces);
+  return static_cast<std::uint32_t>(ceil_div(outer, ceil_div(outer, most)) * static_cast<std::uint64_t>(pieces));
+}
+
 std::uint32_t inner_axes(const Runs& runs) {
   return static_cast<std::uint32_t>(std::max(runs.d.axes, runs.s.axes) - 1);
 }
@@ -109,12 +150,14 @@ std::uint32_t inner_axes(const Row& r, const Runs& runs) {
   return std::max(inner_axes(runs), r.run_bytes <= 48 ? 1u : 0u);
 }
 
-constexpr int own_words(std::uint32_t inner) { return static_cast<int>(4 + 5 * inner); }
+constexpr int own_words(const Row& r, std::uint32_t inner) {
+  return static_cast<int>(4 + (r.packed ? 1 : 0) + 5 * inner);
+}
 
 // The step takes the .wide variant.
 bool wide(const PermuteContext& c, const Row& r, const Runs& runs) {
   const int axes = c.nest.rank - runs.d.axes - runs.s.axes + 2;
-  return nearly_needs_offset64(c.nest) || takes_wide(c, axes, own_words(inner_axes(r, runs)));
+  return nearly_needs_offset64(c.nest) || takes_wide(c, axes, own_words(r, inner_axes(r, runs)));
 }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
@@ -128,15 +171,16 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (s <= 0) return refusal.no("source and destination have the same innermost axis");
   if (nest.axis[0].dst_stride != 1 || nest.axis[static_cast<std::size_t>(s)].src_stride != 1)
     return refusal.no("an operand is not contiguous along its innermost axis");
-  const Runs runs = runs_of(nest);
+  const Runs runs = runs_of(nest, r);
   if (std::max(runs.d.extent, runs.s.extent) >= std::int64_t{1} << 31) return refusal.no("a run has 2^31 elements");
   if (r.packed) {
     const std::int64_t extent = runs.d.extent;
     if (extent > r.tile_d || extent * r.element_bytes < 8)
       return refusal.no("a row of the destination has {} elements, a packed tile 8 bytes to {} elements", extent,
                         r.tile_d);
-    if (runs.s.axes > 1 || nest.axis[static_cast<std::size_t>(s)].dst_stride != extent)
-      return refusal.no("the destination's rows do not follow each other");
+    if (!packs(nest, r, runs))
+      return refusal.no("the destination's rows follow each other along no axis with at most {} columns an index",
+                        row_columns(r));
   }
   if (nest.src_span() * nest.element_bytes < 32) return refusal.no("the source has fewer than 32 bytes");
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
@@ -149,10 +193,10 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Nest& nest = c.nest;
-  const Runs runs = runs_of(nest);
-  const std::uint32_t inner = inner_axes(r, runs);
+  const Runs runs = runs_of(nest, r);
+  const std::uint32_t inner = inner_axes(r, runs), columns = tile_columns(nest, r, runs);
   PermuteConfig d;
-  d.least_axes = pushed_axes(own_words(inner));
+  d.least_axes = pushed_axes(own_words(r, inner));
   d.stem = "permute_ragged";
   d.element_bytes = r.element_bytes;
   d.offset64 = wide(c, r, runs);
@@ -167,7 +211,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     return ceil_div(static_cast<std::uint64_t>(run.extent), tile);
   };
   add(axis_of(runs.d.outer()), tiles(runs.d, r.tile_d));
-  add(axis_of(runs.s.outer()), tiles(runs.s, r.run_bytes / r.element_bytes));
+  add(axis_of(runs.s.outer()), tiles(runs.s, columns));
   for (int a = 0; a < nest.rank; ++a)
     if (!runs.d.has(a) && !runs.s.has(a)) add(axis_of(a), static_cast<std::uint64_t>(axis_of(a).extent));
   constexpr std::size_t kInner = Run::kMostAxes - 1;
@@ -189,12 +233,13 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
                                .extent_s = static_cast<std::uint32_t>(runs.s.extent),
                                .s_first = d.axis[1].count <= kMostNeighbours ? 1u : 0u,
                                .source_elements = nest.src_span(),
+                               .tile_s = columns,
                                .inner_sizes = sizes,
                                .multiplier_d = multiplier_d,
                                .multiplier_s = multiplier_s,
                                .inner_src = inner_src,
                                .inner_dst = inner_dst},
-            InnerConstants{.kInner = inner});
+            RaggedConstants{.kInner = inner, .kPacked = r.packed ? 1u : 0u});
   d.add_constant(PERMUTE_RAGGED_SPEC_TILE_D, r.tile_d);
   d.add_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, r.run_bytes);
   d.add_constant(PERMUTE_RAGGED_SPEC_LANES_D, r.lanes);
@@ -211,26 +256,30 @@ Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
 }
 
 // A row's words of the source begin and end anywhere in a sector. Only a packed tile's part of the destination depends
-// on the problem; it shares a sector with the next tile's.
+// on the problem; each of its pieces shares a sector with the next tile's.
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
   const std::uint64_t transaction = c.profile.transaction_bytes.value_or(c.cpu() ? 64 : 32), e = r.element_bytes;
-  const std::uint64_t rows = tile_rows(r), columns = r.run_bytes / e, subgroups = ceil_div(r.workgroup, 32);
-  const std::uint64_t own = columns * (r.packed ? static_cast<std::uint64_t>(runs_of(c.nest).d.extent) : r.tile_d) * e;
+  const Runs runs = runs_of(c.nest, r);
+  const std::uint64_t rows = tile_rows(r), subgroups = ceil_div(r.workgroup, 32);
+  const std::uint64_t columns = tile_columns(c.nest, r, runs), run_bytes = columns * e;
+  const std::uint64_t pieces = r.packed ? static_cast<std::uint64_t>(inner_extent(c.nest, runs.s)) : 0;
+  const std::uint64_t own = run_bytes * (r.packed ? static_cast<std::uint64_t>(runs.d.extent) : r.tile_d);
   PermuteEstimate estimate;
   estimate.groups = d.groups;
   estimate.addressing = Addressing::staged;
   AccessCount& n = estimate.interior;
-  n.load_transactions = (r.packed ? own / r.run_bytes : rows) * ceil_div(r.run_bytes + transaction - 1, transaction);
+  n.load_transactions = (r.packed ? own / run_bytes : rows) * ceil_div(run_bytes + transaction - 1, transaction);
   n.ideal_load_transactions = n.ideal_store_transactions = ceil_div(own, transaction);
-  n.store_transactions = n.ideal_store_transactions + (r.packed ? 1 : 0);
+  n.store_transactions = n.ideal_store_transactions + pieces;
   const std::uint64_t block = e < 4 ? 4 / e : 1, loads = block * ceil_div(rows * r.run_bytes / 16, block * r.workgroup);
   n.load_requests = 2 * loads * subgroups;
-  n.store_requests = ceil_div(own / 8, 32);
+  // Each piece but the first has an access more.
+  n.store_requests = ceil_div(own / 8 + std::max<std::uint64_t>(pieces, 1) - 1, 32);
   // Loads of a word from columns whose first sector begins elsewhere: two wait for each other.
   n.bank_conflicts = e < 4 && !r.packed ? 3 * n.store_requests : 0;
   estimate.edge = estimate.interior;
-  const std::uint64_t store = (e < 4 ? 18 : 10) + (r.packed ? 30 : 0);
+  const std::uint64_t store = (e < 4 ? 18 : 10) + (r.packed ? 30 : 0) + (pieces > 1 ? 15 : 0);
   estimate.instructions = subgroups * (100 + loads * (e < 4 ? 60 : 40)) + n.store_requests * store;
   return estimate;
 }

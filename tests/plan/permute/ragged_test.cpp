@@ -1,0 +1,67 @@
+// permute_ragged's packed tiles: whole pieces of the destination, and which problems have them.
+#include "permute/permute_ragged.abi.h"
+#include "plan/helpers.hpp"
+#include "plan/permute/kernel_words.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstring>
+#include <span>
+#include <string>
+
+using namespace sectile;
+
+namespace {
+
+constexpr const char* kRow = "permute_ragged e1 128x64 wg128 packed";
+
+Plan packed(const std::string& text) { return test::planned(text, test::gpu(), {.force = kRow}); }
+
+std::uint64_t tiles(const std::string& text) {
+  const Step step = packed(text).steps.at(0);
+  return std::uint64_t{step.grid[0]} * step.grid[1] * step.grid[2];
+}
+
+// Columns of a tile, by the kernel's own words. They follow two addresses, four words an axis and one of shifts.
+std::uint32_t columns(const std::string& text) {
+  const Step step = packed(text).steps.at(0);
+  std::array<std::uint32_t, PERMUTE_PUSH_WORDS> words{};
+  REQUIRE(step.push.size() == 2 * 8 + sizeof words);
+  std::memcpy(words.data(), step.push.data() + std::size_t{2} * 8, sizeof words);
+  const detail::RaggedConstants constants{.kInner = test::constant_of(step, PERMUTE_RAGGED_SPEC_INNER), .kPacked = 1};
+  const std::size_t axes = test::constant_of(step, PERMUTE_SPEC_AXES);
+  return detail::PermuteRaggedWordsReader{constants, std::span(words).subspan(4 * axes + 1)}.tile_s();
+}
+
+bool is_refused(const char* text) {
+  return !make_plan(parse_problem(text).value(), test::gpu(), {.force = kRow}).has_value();
+}
+
+}  // namespace
+
+TEST_CASE("packed tiles have whole pieces") {
+  CHECK(tiles("permute u8 2x25x1000 axes=0,2,1") == 2 * 8);
+  CHECK(columns("permute u8 2x25x1000 axes=0,2,1") == 128);
+  CHECK(tiles("permute u8 3x56x78x34 axes=0,3,2,1") == 3 * 26);
+  CHECK(columns("permute u8 3x56x78x34 axes=0,3,2,1") == 3 * 34);
+  // Two axes have the pieces.
+  CHECK(columns("permute u8 25x78x3x7 axes=3,2,1,0") == 6 * 21);
+  // Four indices are two and two.
+  CHECK(tiles("permute u8 3x56x4x34 axes=0,3,2,1") == 3 * 2);
+  CHECK(columns("permute u8 3x56x4x34 axes=0,3,2,1") == 2 * 34);
+  // D has two axes, so that S has one less.
+  CHECK(columns("permute u8 8x3x50x11 axes=3,2,1,0") == 10 * 11);
+  // The destination's rows follow each other along the source's innermost axis, which is short.
+  CHECK(tiles("permute u8 56x7x78x34 axes=2,1,3,0") == 7 * 78);
+}
+
+TEST_CASE("packed tiles need rows that follow each other, and few pieces") {
+  CHECK_FALSE(is_refused("permute u8 56x78x128 axes=2,1,0"));
+  CHECK(is_refused("permute u8 56x78x129 axes=2,1,0"));
+  CHECK(is_refused("permute u8 56x78x34 axes=2,1,0 dst.strides=4446x57x1"));
+  CHECK(is_refused("permute u8 65x78x34 axes=2,1,0"));
+  CHECK(is_refused("permute u8 7x78x34 axes=2,1,0"));
+  // The source's rows do not follow each other along that axis.
+  CHECK(is_refused("permute u8 56x78x34 axes=2,1,0 src.strides=2730x35x1"));
+}
