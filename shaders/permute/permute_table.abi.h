@@ -46,12 +46,10 @@
 // Where 16-byte word `k` of row `row` is in workgroup memory, in words of 16 bytes: rows have `words`, and after the
 // `positions` rows of an access comes one of padding, so that rows that are read at once are in different banks.
 #define PERMUTE_TABLE_UNIT(row, k, words, positions) ((row) * (words) + ((positions) > 1u ? (row) / (positions) : 0u) + (k))
-// Where a scattered tile has it: the same, with its lowest three bits changed by the next three.
-#define PERMUTE_TABLE_SCATTER(unit) ((unit) ^ ((unit) >> 3u & 7u))
-// By how many 32-bit words, modulo 4, a word's elements of less than 8 bytes are rotated: of a tile that is not
-// scattered by their row, else rows a multiple of eight accesses apart would be in the same bank.
-#define PERMUTE_TABLE_ROW_TURN(row, positions) ((row) / (8u * (positions)))
-#define PERMUTE_TABLE_UNIT_TURN(unit) ((unit) >> 3u ^ (unit) >> 5u)
+// Where the word is then (`mask`: 7 in a scattered tile, else 0), and by how many 32-bit words, modulo 4, its elements of
+// less than 8 bytes are rotated: else words a multiple of eight apart would be in the same banks.
+#define PERMUTE_TABLE_SCATTER(unit, mask) ((unit) ^ ((unit) >> 3u & (mask)))
+#define PERMUTE_TABLE_TURN(unit, mask) ((unit) >> 3u ^ ((unit) >> 5u & (mask)))
 
 #define PERMUTE_TABLE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                            \
   WORD(u16x2, part, shifts)                  /* indices of the last position axis: of a part, and that a tile loads */ \

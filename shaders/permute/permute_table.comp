@@ -97,11 +97,16 @@ Kind kind_of(Walk w) {
               start == 0u, extent - start <= part().x);
 }
 
+// A position's row of workgroup memory, its element there and the lead of its row, the last modulo a word, in one
+// number: numbers of positions add up to that of their sum.
+const uint kRowShift = 15u, kLeadShift = 28u;
+uint packed(uint row, uint element, uint lead) { return (row << kRowShift) + element + (lead << kLeadShift); }
+
 struct Tile {
   uint size[3];               // of the position axes: indices that are loaded
   uint inner;                  // positions of an index of the last one
   offset_t src[3];            // their strides in the source
-  uint step[3], lead[3];      // from an index to the next, elements: in the row, of the row's place in a word
+  uint move[3];   // from an index to the next: packed(), of the row, the element there and the lead
   uint rows_to[3];            // rows from an index to the next; shared: 0
   uint columns[3];            // valid indices of the column axes
   offset_t column_src[3], column_dst[3];
@@ -143,8 +148,7 @@ Tile tile_of(Kind kind) {
   [[unroll]] for (uint i = 0u; i < 3u; ++i) {
     const bool shared_axis = (bits & (PERMUTE_TABLE_SHARED << i)) != 0u;
     t.rows_to[i] = shared_axis ? 0u : t.rows;
-    t.step[i] = shared_axis ? uint(t.src[i]) : 0u;
-    t.lead[i] = shared_axis ? 0u : uint(t.src[i]);
+    t.move[i] = shared_axis ? packed(0u, uint(t.src[i]), 0u) : packed(t.rows, 0u, uint(t.src[i]));
     if (!shared_axis) {
       t.rows *= t.size[i];
       t.reach += offset_t(t.size[i] - 1u) * t.src[i];
@@ -153,19 +157,17 @@ Tile tile_of(Kind kind) {
   return t;
 }
 
-// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in 32-bit
-// words, with the rotation of its elements in the lowest two bits.
-uint place_of(uint row, uint at, const bool whole) {
-  uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging().x, kPositions), turn = PERMUTE_TABLE_ROW_TURN(row, kPositions);
-  if ((schedule().y & PERMUTE_TABLE_SCATTERED) != 0u) {
-    turn = PERMUTE_TABLE_UNIT_TURN(unit);
-    unit = PERMUTE_TABLE_SCATTER(unit);
-  }
-  turn = ELEMENT_BYTES < 8 ? turn & 3u : 0u;
-  return whole ? 4u * unit + turn : unit * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
+// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in
+// 32-bit words, with the rotation of its elements in the lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
+uint place_of(uint row, uint at, uint scatter, const bool whole) {
+  const uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging().x, kPositions);
+  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u, place = PERMUTE_TABLE_SCATTER(unit, scatter);
+  return whole ? 4u * place + (turn & 3u) : place * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
 }
+uint scatter_of() { return (schedule().y & PERMUTE_TABLE_SCATTERED) != 0u ? 7u : 0u; }
 
 void list_loads(Tile t, offset_t from) {
+  const uint scatter = scatter_of();
   const Divisor by_words = divisor_of(staging().x), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
                 by_second = divisor_of(t.rows_to[1] != 0u ? t.size[1] : 1u);
   [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
@@ -180,15 +182,10 @@ void list_loads(Tile t, offset_t from) {
       at += offset_t(row) * t.src[2];
     }
     const bool own = gl_LocalInvocationID.x + u * kWorkgroup == item;
-    load_place[u] = own ? place_of(row, k * kPer16, true) : kNowhere;
+    load_place[u] = own ? place_of(row, k * kPer16, scatter, true) : kNowhere;
     load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
-
-// What the sums change by from the last index of the first position axis to the next one of the second or the third.
-struct Turn {
-  uint rows, step, lead;
-};
 
 // The accesses of the tile: the planner makes tiles that have no more than the workgroup has places for.
 void list_stores(Tile t, Kind kind, Walk w) {
@@ -204,10 +201,8 @@ void list_stores(Tile t, Kind kind, Walk w) {
                 by_size0 = divisor_of(t.size[0]), by_inner = divisor_of(t.inner);
   // Indices of the first and second axis before they start anew.
   const uint before = t.size[0] - 1u, last = t.size[1] - 1u, rest = t.inner - 1u - last * t.size[0];
-  const Turn turn_second = Turn(t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
-      t.lead[1] - before * t.lead[0]);
-  const Turn turn_third = Turn(t.rows_to[2] - last * t.rows_to[1] - rest * t.rows_to[0], t.step[2] - last * t.step[1] - rest * t.step[0],
-      t.lead[2] - last * t.lead[1] - rest * t.lead[0]);
+  const uint to_second = t.move[1] - before * t.move[0], to_third = t.move[2] - last * t.move[1] - rest * t.move[0];
+  const uint scatter = scatter_of();
   // One at a time: several need more registers than there are.
   [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
     const uint item = gl_LocalInvocationID.x + s * kWorkgroup;
@@ -235,27 +230,23 @@ void list_stores(Tile t, Kind kind, Walk w) {
       i1 = divide(inside, by_size0);
       i0 = inside - i1 * t.size[0];
     }
-    // Sums of its indices: a position's row, its element there, and the lead of its row.
-    uint row = i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2],
-         in_row = i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along,
-         lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
+    uint sum = packed(0u, along, uint(w.from)) + i0 * t.move[0] + i1 * t.move[1] + i2 * t.move[2];
     [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
-      const uint place = place_of(row, in_row + (lead & (kPer16 - 1u)), false);
+      const uint row = sum >> kRowShift & ((1u << (kLeadShift - kRowShift)) - 1u);
+      const uint at = (sum & ((1u << kRowShift) - 1u)) + (sum >> kLeadShift & (kPer16 - 1u));
+      const uint place = place_of(row, at, scatter, false);
       if (j % 2u == 0u) entry[j / 2u] = min(place, kLastPlace) * kUnit;
       else entry[j / 2u] |= min(place, kLastPlace) * kUnit << 16u;
       if (position + int(j) < 0) continue;   // the access begins before the run
       if (kInner == 0u) {
-        row += t.rows_to[2];
-        in_row += t.step[2];
-        lead += t.lead[2];
-      } else {
-        const bool third = ++inside == t.inner, second = ++i0 == t.size[0] || third;
-        row += third ? turn_third.rows : second ? turn_second.rows : t.rows_to[0];
-        in_row += third ? turn_third.step : second ? turn_second.step : t.step[0];
-        lead += third ? turn_third.lead : second ? turn_second.lead : t.lead[0];
-        i0 = second ? 0u : i0;
-        inside = third ? 0u : inside;
+        sum += t.move[2];
+        continue;
       }
+      const bool third = kInner == 1u ? ++i0 == t.size[0] : ++inside == t.inner;
+      const bool second = third || (kInner == 2u && ++i0 == t.size[0]);
+      sum += third ? to_third : second ? to_second : t.move[0];
+      if (second) i0 = 0u;
+      if (third) inside = 0u;
     }
     // Constant indices: others would move the table to memory.
     [[unroll]] for (uint k = 0u; k < kStores; ++k) {

@@ -99,11 +99,16 @@ __device__ __forceinline__ Kind kind_of(const PermutePush& push, const Walk& w) 
           extent - start <= part(push).x};
 }
 
+// A position's row of workgroup memory, its element there and the lead of its row, the last modulo a word, in one
+// number: numbers of positions add up to that of their sum.
+constexpr uint kRowShift = 15u, kLeadShift = 28u;
+__device__ __forceinline__ uint packed(uint row, uint element, uint lead) { return (row << kRowShift) + element + (lead << kLeadShift); }
+
 struct Tile {
   uint size[3];                // of the position axes: indices that are loaded
   uint inner;                  // positions of an index of the last one
   offset_t src[3];             // their strides in the source
-  uint step[3], lead[3];       // from an index to the next, elements: in the row, of the row's place in a word
+  uint move[3];   // from an index to the next: packed(), of the row, the element there and the lead
   uint rows_to[3];             // rows from an index to the next; shared: 0
   uint columns[3];             // valid indices of the column axes
   offset_t column_src[3], column_dst[3];
@@ -146,8 +151,7 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
   for (uint i = 0u; i < 3u; ++i) {
     const bool shared_axis = (bits & (PERMUTE_TABLE_SHARED << i)) != 0u;
     t.rows_to[i] = shared_axis ? 0u : t.rows;
-    t.step[i] = shared_axis ? uint(t.src[i]) : 0u;
-    t.lead[i] = shared_axis ? 0u : uint(t.src[i]);
+    t.move[i] = shared_axis ? packed(0u, uint(t.src[i]), 0u) : packed(t.rows, 0u, uint(t.src[i]));
     if (!shared_axis) {
       t.rows *= t.size[i];
       t.reach += offset_t(t.size[i] - 1u) * t.src[i];
@@ -156,20 +160,17 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
   return t;
 }
 
-// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in 32-bit
-// words, with the rotation of its elements in the lowest two bits.
-__device__ __forceinline__ uint place_of(const PermutePush& push, uint row, uint at, const bool whole) {
-  uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging(push).x, kPositions), turn = PERMUTE_TABLE_ROW_TURN(row, kPositions);
-  if ((schedule(push).y & PERMUTE_TABLE_SCATTERED) != 0u) {
-    turn = PERMUTE_TABLE_UNIT_TURN(unit);
-    unit = PERMUTE_TABLE_SCATTER(unit);
-  }
-  turn = ELEMENT_BYTES < 8 ? turn & 3u : 0u;
-  return whole ? 4u * unit + turn : unit * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
+// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in
+// 32-bit words, with the rotation of its elements in the lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
+__device__ __forceinline__ uint place_of(const PermutePush& push, uint row, uint at, uint scatter, const bool whole) {
+  const uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging(push).x, kPositions);
+  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u, place = PERMUTE_TABLE_SCATTER(unit, scatter);
+  return whole ? 4u * place + (turn & 3u) : place * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
 }
+__device__ __forceinline__ uint scatter_of(const PermutePush& push) { return (schedule(push).y & PERMUTE_TABLE_SCATTERED) != 0u ? 7u : 0u; }
 
 __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& t, offset_t from, const Table& table) {
-  const uint words = staging(push).x;
+  const uint words = staging(push).x, scatter = scatter_of(push);
   const Divisor by_words = divisor_of(words), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
                 by_second = divisor_of(t.rows_to[1] != 0u ? t.size[1] : 1u);
 #pragma unroll
@@ -185,17 +186,12 @@ __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& 
       at += offset_t(row) * t.src[2];
     }
     const bool own = threadIdx.x + u * kWorkgroup == item;
-    table.load_place[u] = own ? place_of(push, row, k * kPer16, true) : kNowhere;
+    table.load_place[u] = own ? place_of(push, row, k * kPer16, scatter, true) : kNowhere;
     table.load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
 
 __device__ __forceinline__ int clamped(int v, int least, int most) { return v < least ? least : v > most ? most : v; }
-
-// What the sums change by from the last index of the first position axis to the next one of the second or the third.
-struct Turn {
-  uint rows, step, lead;
-};
 
 // The accesses of all runs in the order in which invocations take them: first those inside the runs, then the first and
 // the last two of each. These may be stored in part, which takes a path of its own: few subgroups do. (On Vulkan that
@@ -241,10 +237,8 @@ __device__ __forceinline__ void list_stores(const PermutePush& push, const Tile&
                 by_size0 = divisor_of(t.size[0]), by_inner = divisor_of(t.inner);
   // Indices of the first and second axis before they start anew.
   const uint before = t.size[0] - 1u, last = t.size[1] - 1u, rest = t.inner - 1u - last * t.size[0];
-  const Turn turn_second = {t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
-      t.lead[1] - before * t.lead[0]};
-  const Turn turn_third = {t.rows_to[2] - last * t.rows_to[1] - rest * t.rows_to[0], t.step[2] - last * t.step[1] - rest * t.step[0],
-      t.lead[2] - last * t.lead[1] - rest * t.lead[0]};
+  const uint to_second = t.move[1] - before * t.move[0], to_third = t.move[2] - last * t.move[1] - rest * t.move[0];
+  const uint scatter = scatter_of(push);
   // One at a time: several need more registers than there are.
 #pragma unroll 1
   for (uint s = 0u; s < kStores; ++s) {
@@ -275,27 +269,23 @@ __device__ __forceinline__ void list_stores(const PermutePush& push, const Tile&
       i1 = divide(inside, by_size0);
       i0 = inside - i1 * t.size[0];
     }
-    // Sums of its indices: a position's row, its element there, and the lead of its row.
-    uint row = i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2],
-         in_row = i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along,
-         lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
+    uint sum = packed(0u, along, uint(w.from)) + i0 * t.move[0] + i1 * t.move[1] + i2 * t.move[2];
 #pragma unroll
     for (uint j = 0u; j < kPositions; ++j) {
-      const uint place = place_of(push, row, in_row + (lead & (kPer16 - 1u)), false);
+      const uint row = sum >> kRowShift & ((1u << (kLeadShift - kRowShift)) - 1u);
+      const uint at = (sum & ((1u << kRowShift) - 1u)) + (sum >> kLeadShift & (kPer16 - 1u));
+      const uint place = place_of(push, row, at, scatter, false);
       entry[j / 2u] |= min(place, kLastPlace) * kUnit << (16u * (j % 2u));
       if (position + int(j) < 0) continue;   // the access begins before the run
       if (kInner == 0u) {
-        row += t.rows_to[2];
-        in_row += t.step[2];
-        lead += t.lead[2];
-      } else {
-        const bool third = ++inside == t.inner, second = ++i0 == t.size[0] || third;
-        row += third ? turn_third.rows : second ? turn_second.rows : t.rows_to[0];
-        in_row += third ? turn_third.step : second ? turn_second.step : t.step[0];
-        lead += third ? turn_third.lead : second ? turn_second.lead : t.lead[0];
-        i0 = second ? 0u : i0;
-        inside = third ? 0u : inside;
+        sum += t.move[2];
+        continue;
       }
+      const bool third = kInner == 1u ? ++i0 == t.size[0] : ++inside == t.inner;
+      const bool second = third || (kInner == 2u && ++i0 == t.size[0]);
+      sum += third ? to_third : second ? to_second : t.move[0];
+      if (second) i0 = 0u;
+      if (third) inside = 0u;
     }
     // Constant indices: others would move the table to local memory.
 #pragma unroll

@@ -85,13 +85,9 @@ std::int64_t along_of(const PermuteContext& c, const RunBox& b, std::int64_t col
 // The 32-bit word of workgroup memory that holds it.
 std::uint32_t word_of(const Place& p, std::uint32_t element, std::uint32_t row_words, bool scattered) {
   const std::uint32_t positions = kAccess / element, per = kWord / element;
-  std::uint32_t unit = PERMUTE_TABLE_UNIT(p.row, p.at / per, row_words, positions),
-                turn = PERMUTE_TABLE_ROW_TURN(p.row, positions);
-  if (scattered) {
-    turn = PERMUTE_TABLE_UNIT_TURN(unit);
-    unit = PERMUTE_TABLE_SCATTER(unit);
-  }
-  return 4 * unit + ((p.at % per * element / 4 + (element < kAccess ? turn : 0)) & 3u);
+  const std::uint32_t unit = PERMUTE_TABLE_UNIT(p.row, p.at / per, row_words, positions), mask = scattered ? 7 : 0;
+  const std::uint32_t turn = element < kAccess ? PERMUTE_TABLE_TURN(unit, mask) : 0;
+  return 4 * PERMUTE_TABLE_SCATTER(unit, mask) + ((p.at % per * element / 4 + turn) & 3u);
 }
 
 }  // namespace
