@@ -201,13 +201,11 @@ std::uint32_t resident_of(const PermuteContext& c, const Row& r, std::uint32_t i
 }
 
 // The next tile is loaded while one is stored, where registers are left for it and where it was timed: H200,
-// 2026-11-28, CUDA 1.00 to 1.14 times as fast, the smaller row on Vulkan 1.03 to 1.15. ptxas spills for sm_100, and for
-// 1 and 2 bytes and eight accesses with three axes on either side, or 1 byte with one axis; RADV with 64-bit offsets.
-bool fetches_ahead(const PermuteContext& c, const Row& r, std::uint32_t inner, bool offset64) {
+// 2026-11-28, CUDA 1.00 to 1.14 times as fast, the smaller row on Vulkan 1.03 to 1.15. ptxas spills for sm_100, RADV
+// with 64-bit offsets.
+bool fetches_ahead(const PermuteContext& c, const Row& r, bool offset64) {
   if (c.profile.api != Api::cuda) return r.ahead && !offset64;
-  const std::uint32_t e = c.nest.element_bytes;
-  const bool full = r.stores > 6 && ((e <= 2 && inner == 2) || (e == 1 && inner == 0));
-  return c.profile.cuda_architecture == 90u && !full;
+  return c.profile.cuda_architecture == 90u;
 }
 
 // Walks along an axis, for each of the tiles that are a step's, and tiles of a walk. The least cost is best.
@@ -313,7 +311,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.add_constant(PERMUTE_TABLE_SPEC_LOADS, r.loads);
   d.add_constant(PERMUTE_TABLE_SPEC_STORES, r.stores);
   d.add_constant(PERMUTE_TABLE_SPEC_INNER, inner);
-  d.add_constant(PERMUTE_TABLE_SPEC_AHEAD, fetches_ahead(c, r, inner, d.offset64) ? 1 : 0);
+  d.add_constant(PERMUTE_TABLE_SPEC_AHEAD, fetches_ahead(c, r, d.offset64) ? 1 : 0);
   return d;
 }
 
