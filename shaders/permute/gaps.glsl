@@ -5,8 +5,8 @@
 // a copy's 2.83 without and 1.67 with that, of 128 at 152 2.02 and 1.44, of 64 at 65 2.99 and 2.29, of 512 at 520 1.26
 // and 1.16.
 bool has_gaps() { return (shifts(0u) & PERMUTE_GAPS) != 0u; }
-// Asks for the sector that holds element `at`, one that the kernel stores. Returns 0, which becomes a part of what is
-// stored: else a compiler would leave out the load.
+// Asks for the sector that holds element `at`, one that the kernel stores. Returns 0, which is added to an address or a
+// value: else a compiler would leave out the load.
 uint ask_for_sector(uvec2 base, offset_t at) {
   // A product: of a mask with a bit that no short element has a compiler would know the result.
   return load_bytes(base, at, ELEMENT_BYTES).x * (shifts(0u) >> PERMUTE_NEVER & 1u);

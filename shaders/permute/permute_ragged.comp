@@ -269,15 +269,14 @@ void main() {
     return;
   }
   [[dont_unroll]] for (uint c = column; c < columns; c += kLanesS) {
-    const offset_t row = to + after(begin_s, c, false);
+    offset_t row = to + after(begin_s, c, false);
     const uint skip = skip_of(row);
-    uint nothing = 0u;
-    if (has_gaps() && lane == 0u) {
-      if (first) nothing = ask_for_sector(base, row);
-      if (size_d < kRows) nothing |= ask_for_sector(base, row + offset_t(size_d - 1u));
+    if (has_gaps() && lane == 0u) {   // what is asked for is 0
+      if (first) row += offset_t(ask_for_sector(base, row));
+      if (size_d < kRows) row += offset_t(ask_for_sector(base, row + offset_t(size_d - 1u)));
     }
     uvec4 v[kAccesses];
-    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c) | nothing;
+    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) {
       const int position = position_of(skip, u);
       if (position + int(kPositions) <= int(size_d)) store_bytes(base, row + offset_t(position), 8u, v[u]);

@@ -33,7 +33,7 @@
 
 // Whether an invocation of the CUDA kernel, with 32-bit offsets, has enough with 102 registers; others have 128.
 #define PERMUTE_TABLE_FEW_REGISTERS(bytes, inner, stores) \
-  ((stores) <= 6u && ((bytes) == 8u || ((bytes) > 1u && (inner) != 0u)))
+  ((stores) <= 6u && ((bytes) != 2u || (inner) != 0u))
 
 // Bits of `schedule.y`.
 #define PERMUTE_TABLE_SHARED 1u        // << i: position axis i is shared

@@ -346,12 +346,12 @@ uint ask_for_sectors(uvec2 base, offset_t to) {
 
 // Stores the tile's accesses. Some are read before the first of them is stored, so that reads overlap.
 void store_accesses(uvec2 base, offset_t to) {
-  const uint nothing = has_gaps() ? ask_for_sectors(base, to) : 0u;
+  if (has_gaps()) to += offset_t(ask_for_sectors(base, to));
   [[unroll]] for (uint first = 0u; first < kStores; first += kAtOnce) {
     uvec4 v[kAtOnce];
     bool parts = false;
     [[unroll]] for (uint i = 0u; i < kAtOnce; ++i)
-      if (first + i < kStores) v[i] = access_of(first + i) | nothing;
+      if (first + i < kStores) v[i] = access_of(first + i);
     [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
       if (first + i < kStores) {
         const uint range = range_of(first + i);
