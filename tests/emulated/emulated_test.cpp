@@ -257,6 +257,27 @@ TEST_CASE("rows that begin anywhere come out right") {
       check(problem, "permute_realign");
     }
   }
+  // Blocks that do not divide their axis: the last of three position axes, the second of three, the last of two.
+  for (const DType type : {DType::b8, DType::b16, DType::b32})
+    for (const auto& [from, to, shape, channels] :
+         {std::tuple{"NCHW8c", "NCHW", std::vector<std::int64_t>{3, 3, 5, 7, 8}, 21},
+          std::tuple{"NCHW8c", "NHWC", std::vector<std::int64_t>{3, 3, 5, 7, 8}, 17},
+          std::tuple{"NCHW16c", "NHWC", std::vector<std::int64_t>{29, 2, 1, 1, 16}, 29}}) {
+      PermuteProblem problem;
+      problem.type = type;
+      problem.shape = shape;
+      problem.src_layout = from;
+      problem.dst_layout = to;
+      problem.extents = {{'C', channels}};
+      check(problem, "permute_table");
+    }
+  // Short rows with gaps, whose sectors are asked for.
+  for (const DType type : {DType::b8, DType::b16, DType::b32})
+    for (const char* stem : {"permute_table", "permute_ragged", "permute_rows"}) {
+      PermuteProblem problem = by_axes(type, {37, 29, 11}, {2, 1, 0});
+      problem.dst_strides = {29 * 43 + 3, 43, 1};
+      check(problem, stem);
+    }
   profile.multiprocessors = 1;  // few places for workgroups: walks have several tiles
   for (const DType type : {DType::b8, DType::b32}) {
     check(by_axes(type, {200, 13, 11}, {0, 2, 1}), "permute_table");

@@ -139,8 +139,23 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
                            {{3, 301, 25}, {2, 1, 0}, {}, {"permute_table"}},
                            {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_table"}},
                            {{5, 1500, 3}, {2, 1, 0}, {}, {"permute_table"}},  // a workgroup moves several tiles
+                           {{97, 64, 16}, {0, 2, 1}, {}, {"permute_table"}},  // positions a power of two apart
                            {{200, 13, 11}, {0, 2, 1}, {}, {"permute_table"}}};
   add_rows(rows, true, cases);
+  // Blocks that do not divide their axis, in a box of three position axes and of two.
+  for (const DType type : {DType::b8, DType::b16, DType::b32})
+    for (const auto& [dst, channels] : {std::pair{"NCHW", 21}, std::pair{"NHWC", 17}}) {
+      PermuteProblem problem;
+      problem.type = type;
+      problem.shape = {3, 3, 5, 7, 8};
+      problem.src_layout = "NCHW8c";
+      problem.dst_layout = dst;
+      problem.extents = {{'C', channels}};
+      problem.src_align = problem.dst_align = size_bytes(type);
+      problem.src_offset = 3;
+      problem.dst_offset = 5;
+      cases.push_back({problem, "permute_table"});
+    }
   // Runs that end in zeros, and zeros alone, some of whose words have the ends of two runs.
   for (const DType type : {DType::b8, DType::b16, DType::b32})
     for (const bool blocks : {true, false}) {

@@ -103,7 +103,8 @@ bool has_slow_gaps(const Nest& nest, const DeviceProfile& profile) {
     inside |= 1u << a;
   }
   const std::int64_t bytes = row * nest.dst_element_bytes;
-  if (a == nest.rank || bytes > kLongRow) return false;
+  // An axis that follows more closely is that of a limit: the row is shorter than its axes say.
+  if (a == nest.rank || nest.axis[static_cast<std::size_t>(a)].dst_stride < row || bytes > kLongRow) return false;
   return bytes % PERMUTE_SECTOR != 0 || nest.alignment(Side::dst, inside) < PERMUTE_SECTOR;
 }
 
