@@ -1,11 +1,9 @@
 //! variant e1 -DELEMENT_BYTES=1
 //! variant e2 -DELEMENT_BYTES=2
 //! variant e4 -DELEMENT_BYTES=4
-//! variant e8 -DELEMENT_BYTES=8
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
-//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts.
 // Blocks of as many rows as fill a word of 32 bits are turned in registers, so that workgroup memory has the tile
 // column by column; from there accesses of 8 bytes are shifted to where the destination's rows begin. All loads of a
@@ -35,7 +33,6 @@ const uint kAccesses = kTileD / kPositions / kLanesD;   // of a column, by an in
 const uint kRows = PERMUTE_RAGGED_ROWS(kTileD, ELEMENT_BYTES, kPacked != 0u);
 const uint kBlock = ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // rows of a block
 const uint kBlockShift = ELEMENT_BYTES == 1 ? 2u : ELEMENT_BYTES == 2 ? 1u : 0u;
-const uint kWordsOf = ELEMENT_BYTES < 4 ? 1u : ELEMENT_BYTES / 4u;    // words of a column of a block
 const uint kRowLoads = kRunBytes / 16u;
 const int kAtOnce = 4;   // accesses of a packed tile that are read before they are stored
 const uint kBlocks = kRows / kBlock * kRowLoads;
@@ -92,9 +89,7 @@ uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * k
 
 // Element `position` of column `c`.
 uvec4 element_at(uint position, uint c) {
-#if ELEMENT_BYTES == 8
-  return uvec4(staged[place_of(c) + 2u * position], staged[place_of(c) + 2u * position + 1u], 0u, 0u);
-#elif ELEMENT_BYTES == 4
+#if ELEMENT_BYTES == 4
   return uvec4(staged[place_of(c) + position], 0u, 0u, 0u);
 #else
   return uvec4(staged[place_of(c) + position / kBlock] >> (8u * ELEMENT_BYTES * (position % kBlock)), 0u, 0u, 0u);
@@ -109,23 +104,19 @@ uvec4 access_at(int position, uint c) {
   const uint middle = staged[place + 1u];
   return uvec4(funnel(staged[place], middle, bits), funnel(middle, staged[place + 2u], bits), 0u, 0u);
 #else
-  const uint place = place_of(c) + uint(position * int(kWordsOf));
+  const uint place = place_of(c) + uint(position);
   return uvec4(staged[place], staged[place + 1u], 0u, 0u);
 #endif
 }
 
 // The first `left` elements of `v`, then column `c` from its first element on.
 uvec4 with_next(uvec4 v, uint c, uint left) {
-#if ELEMENT_BYTES == 8
-  return v;
-#else
   const uint low = staged[place_of(c)], high = staged[place_of(c) + 1u];
   const uint bytes = left * ELEMENT_BYTES, bits = 8u * (bytes & 3u), kept = (1u << bits) - 1u;
   const uint first = low << bits, second = high << bits | (low >> 1u) >> (31u - bits);
   if (bytes >= 8u) return v;
   if (bytes >= 4u) return uvec4(v.x, (v.y & kept) | first, 0u, 0u);
   return uvec4((v.x & kept) | first, second, 0u, 0u);
-#endif
 }
 
 // Positions of a row of the destination before the first sector.
@@ -229,11 +220,11 @@ void main() {
       uvec4 rows[MAX_VECTOR];
       [[unroll]] for (uint b = 0u; b < kBlock; ++b)
         rows[b] = join_words(low[u * kBlock + b], high[u * kBlock + b], byte[u * kBlock + b]);
-      const uint place = place_of(block % kRowLoads * kPer16) + block / kRowLoads * kWordsOf;
+      const uint place = place_of(block % kRowLoads * kPer16) + block / kRowLoads;
       if (kBlocks % kWorkgroup == 0u || block < kBlocks)
         [[unroll]] for (uint c = 0u; c < kPer16; ++c) {
           const uvec4 v = column_of(rows, kBlock, c);
-          [[unroll]] for (uint w = 0u; w < kWordsOf; ++w) staged[place + c * kPitch + w] = v[w];
+          staged[place + c * kPitch] = v.x;
         }
     }
   } else {   // some words are not wholly inside the source
@@ -245,7 +236,7 @@ void main() {
         v |= load_bytes(source.base, clamp(at, source.begin, source.end - 1), ELEMENT_BYTES)
              << (8u * ELEMENT_BYTES % 32u * b);
       }
-      [[unroll]] for (uint w = 0u; w < kWordsOf; ++w) staged[place_of(c) + block * kWordsOf + w] = v[w];
+      staged[place_of(c) + block] = v.x;
     }
   }
   barrier();   // the whole tile is staged before loads by other invocations

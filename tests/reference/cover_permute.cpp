@@ -96,7 +96,7 @@ void add_rows(std::span<const FixedRow> rows, bool anywhere, std::vector<Coverin
         const bool narrow = std::ranges::find(kOfAnySize, stem) == kOfAnySize.end() && stem != "permute_rows";
         if (type == DType::b128 && narrow) continue;                                         // of at most 8 bytes
         if (type == DType::b64 && stem == "permute_runs" && row.shape.back() > 6) continue;  // of at most 48 bytes
-        if (type == DType::b64 && stem == "permute_realign") continue;                       // of at most 4 bytes
+        if (type == DType::b64 && (stem == "permute_realign" || stem == "permute_ragged")) continue;  // of at most 4
         PermuteProblem problem;
         problem.type = type;
         problem.shape = row.shape;
