@@ -157,8 +157,10 @@ using sectile::OperandAddress;  // its address is a VkDeviceAddress
 //
 // Operands lie in buffers with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. The app orders this as any compute work:
 // sources must be visible to VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT with SHADER_READ (and SHADER_WRITE), and results are
-// written with that stage and SHADER_WRITE. Between two plans that share memory the app records a barrier. The bound
-// compute pipeline and the push constants of the command buffer are replaced.
+// written with that stage and SHADER_WRITE. Between two plans that share memory the app records a barrier. On NVIDIA's
+// GPUs a permute may load elements of the destination that it stores afterwards (to bring their sectors into the
+// cache); no result depends on them, so this needs no access more. The bound compute pipeline and the push constants of
+// the command buffer are replaced.
 //
 // Errors, before any command is written: missing (too few operands, or address 0), invalid_problem (too many of them),
 // misaligned, too_small, overlap (bytes that the plan writes in one operand are accessed in another).
