@@ -257,12 +257,13 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 // problems whose candidates were all timed, no choice is lost where tiles are filled by 3/5 and more; below, estimates
 // of large problems are too low.
 bool fills_tiles(const PermuteContext& c, const Row& r) {
+  if (r.packed || c.nest.src_innermost() <= 0) return true;  // the latter is refused anyway
   const Runs runs = runs_of(c.nest, r);
   const auto filled = [](std::int64_t extent, std::int64_t tile) {  // in percent
     const std::int64_t tiles = std::max<std::int64_t>(1, (extent + tile - 1) / tile);
     return 100 * extent / (tiles * tile);
   };
-  return r.packed || filled(runs.d.extent, r.tile_d) * filled(runs.s.extent, r.run_bytes / r.element_bytes) >= 6000;
+  return filled(runs.d.extent, r.tile_d) * filled(runs.s.extent, r.run_bytes / r.element_bytes) >= 6000;
 }
 
 // On a CPU workgroup memory is memory.
