@@ -1,4 +1,5 @@
 // What is done about gaps between the rows of a destination.
+
 // Rows of the destination are short and have gaps, so that the sectors at their ends never become whole. The L2 of
 // NVIDIA's GPUs reads the rest of such a sector when it writes the sector to memory, one by one; that is faster where a
 // kernel asks for the sector before. H200, 2026-11-28, 16-byte stores, time of rows of 120 bytes at a pitch of 131 over

@@ -40,14 +40,15 @@
 #define PERMUTE_TABLE_CUT_FIRST 8u     // column axis 0 is the one of axis 1, and the last has size 1
 #define PERMUTE_TABLE_LIMITED_INNER 32u   // fewer positions of the first two axes than their sizes say
 #define PERMUTE_TABLE_LIMITED_LAST 64u    // and of all axes, of which the last is not cut
-#define PERMUTE_TABLE_SCATTERED 16u    // neighbouring words of 16 bytes change places, so that strides of a power of two
-                                       // in a row meet few banks twice
+#define PERMUTE_TABLE_SCATTERED 16u    // neighbouring words of 16 bytes change places: strides of a power of two in a
+                                       // row meet few banks twice
 
 // Where 16-byte word `k` of row `row` is in workgroup memory, in words of 16 bytes: rows have `words`, and after the
 // `positions` rows of an access comes one of padding, so that rows that are read at once are in different banks.
-#define PERMUTE_TABLE_UNIT(row, k, words, positions) ((row) * (words) + ((positions) > 1u ? (row) / (positions) : 0u) + (k))
-// Where the word is then (`mask`: 7 in a scattered tile, else 0), and by how many 32-bit words, modulo 4, its elements of
-// less than 8 bytes are rotated: else words a multiple of eight apart would be in the same banks.
+#define PERMUTE_TABLE_UNIT(row, k, words, positions) \
+  ((row) * (words) + ((positions) > 1u ? (row) / (positions) : 0u) + (k))
+// Where the word is then (`mask`: 7 in a scattered tile, else 0), and by how many 32-bit words, modulo 4, its elements
+// of less than 8 bytes are rotated: else words a multiple of eight apart would be in the same banks.
 #define PERMUTE_TABLE_SCATTER(unit, mask) ((unit) ^ ((unit) >> 3u & (mask)))
 #define PERMUTE_TABLE_TURN(unit, mask) ((unit) >> 3u ^ ((unit) >> 5u & (mask)))
 

@@ -104,7 +104,7 @@ uint packed(uint row, uint element, uint lead) { return (row << kRowShift) + ele
 
 struct Tile {
   uint size[3];               // of the position axes: indices that are loaded
-  uint inner;                  // positions of an index of the last one
+  uint inner;                 // positions of an index of the last one
   offset_t src[3];            // their strides in the source
   uint move[3];   // from an index to the next: packed(), of the row, the element there and the lead
   uint rows_to[3];            // rows from an index to the next; shared: 0
@@ -161,7 +161,8 @@ Tile tile_of(Kind kind) {
 // 32-bit words, with the rotation of its elements in the lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
 uint place_of(uint row, uint at, uint scatter, const bool whole) {
   const uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging().x, kPositions);
-  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u, place = PERMUTE_TABLE_SCATTER(unit, scatter);
+  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u;
+  const uint place = PERMUTE_TABLE_SCATTER(unit, scatter);
   return whole ? 4u * place + (turn & 3u) : place * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
 }
 uint scatter_of() { return (schedule().y & PERMUTE_TABLE_SCATTERED) != 0u ? 7u : 0u; }

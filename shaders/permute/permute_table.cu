@@ -102,7 +102,9 @@ __device__ __forceinline__ Kind kind_of(const PermutePush& push, const Walk& w) 
 // A position's row of workgroup memory, its element there and the lead of its row, the last modulo a word, in one
 // number: numbers of positions add up to that of their sum.
 constexpr uint kRowShift = 15u, kLeadShift = 28u;
-__device__ __forceinline__ uint packed(uint row, uint element, uint lead) { return (row << kRowShift) + element + (lead << kLeadShift); }
+__device__ __forceinline__ uint packed(uint row, uint element, uint lead) {
+  return (row << kRowShift) + element + (lead << kLeadShift);
+}
 
 struct Tile {
   uint size[3];                // of the position axes: indices that are loaded
@@ -164,10 +166,13 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
 // 32-bit words, with the rotation of its elements in the lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
 __device__ __forceinline__ uint place_of(const PermutePush& push, uint row, uint at, uint scatter, const bool whole) {
   const uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging(push).x, kPositions);
-  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u, place = PERMUTE_TABLE_SCATTER(unit, scatter);
+  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u;
+  const uint place = PERMUTE_TABLE_SCATTER(unit, scatter);
   return whole ? 4u * place + (turn & 3u) : place * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
 }
-__device__ __forceinline__ uint scatter_of(const PermutePush& push) { return (schedule(push).y & PERMUTE_TABLE_SCATTERED) != 0u ? 7u : 0u; }
+__device__ __forceinline__ uint scatter_of(const PermutePush& push) {
+  return (schedule(push).y & PERMUTE_TABLE_SCATTERED) != 0u ? 7u : 0u;
+}
 
 __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& t, offset_t from, const Table& table) {
   const uint words = staging(push).x, scatter = scatter_of(push);

@@ -143,7 +143,7 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
                            {{200, 13, 11}, {0, 2, 1}, {}, {"permute_table"}}};
   add_rows(rows, true, cases);
   // Blocks that do not divide their axis, in a box of three position axes and of two.
-  for (const DType type : {DType::b8, DType::b16, DType::b32})
+  for (const DType type : {DType::b8, DType::b32})
     for (const auto& [dst, channels] : {std::pair{"NCHW", 21}, std::pair{"NHWC", 17}}) {
       PermuteProblem problem;
       problem.type = type;

@@ -266,6 +266,17 @@ Nest canonical(const LoopNest& loops, const PermuteProblem& problem) {
   return canonical_of(loops, nest);
 }
 
+DestinationRow destination_row(const Nest& nest) {
+  DestinationRow row;
+  for (; row.axes < nest.rank; ++row.axes) {
+    const NestAxis& axis = nest.axis[static_cast<std::size_t>(row.axes)];
+    if (axis.dst_stride != row.elements) break;
+    row.elements *= axis.extent;
+    row.along |= 1u << row.axes;
+  }
+  return row;
+}
+
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent) {
   Nest part = nest;
   auto& cut = part.axis[static_cast<std::size_t>(axis)];

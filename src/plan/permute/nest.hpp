@@ -83,6 +83,14 @@ Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t
 // The same for the problem that `loops` were made from, with its stage.
 Nest canonical(const LoopNest& loops, const PermuteProblem& problem);
 
+// What follows each other in the destination, from the nest's first element on.
+struct DestinationRow {
+  int axes = 0;             // the first ones
+  std::uint32_t along = 0;  // the same as Nest::alignment() takes them
+  std::int64_t elements = 1;
+};
+DestinationRow destination_row(const Nest& nest);
+
 // The part of the nest with `extent` indices of `axis` from `first` on.
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent);
 

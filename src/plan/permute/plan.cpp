@@ -123,14 +123,9 @@ std::optional<std::int64_t> best_cost(const Job& job, const Nest& nest) {
 
 // Sectors of which a part writes only some bytes, on a GPU: the rest is read from memory first.
 std::uint64_t shared_sectors(const Nest& nest) {
-  std::uint32_t along = 0;
-  std::int64_t run = 1;  // elements that follow each other in the destination
-  for (int a = 0; a < nest.rank && nest.axis[static_cast<std::size_t>(a)].dst_stride == run; ++a) {
-    run *= nest.axis[static_cast<std::size_t>(a)].extent;
-    along |= 1u << a;
-  }
-  const std::int64_t bytes = run * nest.element_bytes, runs = nest.elements() / run;
-  const bool begins_whole = nest.alignment(Side::dst, along) >= PERMUTE_SECTOR;
+  const DestinationRow row = destination_row(nest);
+  const std::int64_t bytes = row.elements * nest.element_bytes, runs = nest.elements() / row.elements;
+  const bool begins_whole = nest.alignment(Side::dst, row.along) >= PERMUTE_SECTOR;
   const std::int64_t sectors = begins_whole             ? (bytes % PERMUTE_SECTOR != 0 ? runs : 0)
                                : bytes < PERMUTE_SECTOR ? runs
                                                         : 2 * runs;

@@ -70,8 +70,10 @@ void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b) {
     if (whole * e <= room) {
       b.part = b.size[i] = axis.extent;
       run = whole;
-      if (is_end) b.limited = b.positions;
-      if (is_end) b.limit = whole;
+      if (is_end) {
+        b.limited = b.positions;
+        b.limit = whole;
+      }
       continue;
     }
     if (limit.positions != 0 && axis.coef[0] != 0) {  // is not cut

@@ -163,7 +163,7 @@ constexpr int own_words(std::uint32_t inner) { return static_cast<int>(7 + 4 * i
 
 // The step takes the .wide variant.
 bool wide(const PermuteContext& c, const RunBox& b) {
-  return nearly_needs_offset64(c.nest) || c.offset64 || exceeds_push(step_axes(c, b), own_words(inner_axes(b)));
+  return nearly_needs_offset64(c.nest) || exceeds_push(step_axes(c, b), own_words(inner_axes(b)));
 }
 
 // So many loads and stores of an invocation have no registers on a GPU.
