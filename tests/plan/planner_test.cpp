@@ -276,8 +276,8 @@ TEST_CASE("the error of an unsupported problem names in one sentence what the de
   CHECK(refused("permute f32 64x64 axes=1,0", tiny).limit.find("more than 1 invocations") != std::string::npos);
 }
 
-// Every row competes for what has 1 MB or more on a GPU, 16 on a CPU, which makes it up to 23 on a GPU and 24 on a CPU
-// (targets.md, Host: 16).
+// targets.md, Host: 16. Bytes need more on a GPU: kernels for each width of access, and for rows at any address. Every
+// row competes for what has 16 MB or more on a CPU.
 TEST_CASE("two hundred random permutes need few pipelines") {
   for (const DType type : {DType::f32, DType::f16, DType::i8}) {
     for (const auto& profile : {test::gpu(), test::cpu()}) {
@@ -303,8 +303,9 @@ TEST_CASE("two hundred random permutes need few pipelines") {
         listed += "\n" + kernel.stem + "." + kernel.variant;
         for (const auto& c : constants) listed += " " + std::to_string(c.id) + ":" + std::to_string(c.value);
       }
-      CHECK_MESSAGE(pipelines.size() <= (profile.kind == DeviceKind::cpu ? 24 : 23),
-                    name(type) << " on " << profile.name << ": " << pipelines.size() << listed);
+      const std::size_t most = profile.kind == DeviceKind::cpu ? 24 : type == DType::i8 ? 20 : 16;
+      CHECK_MESSAGE(pipelines.size() <= most, name(type)
+                                                  << " on " << profile.name << ": " << pipelines.size() << listed);
     }
   }
 }

@@ -147,7 +147,7 @@ std::uint32_t inner_axes(const Runs& runs) {
 
 // What the kernel is made for: at least one where narrow tiles mostly have one, so that all share a pipeline.
 std::uint32_t inner_axes(const Row& r, const Runs& runs) {
-  return std::max(inner_axes(runs), r.run_bytes <= 48 ? 1u : 0u);
+  return std::max(inner_axes(runs), r.run_bytes <= 48 || r.packed ? 1u : 0u);
 }
 
 constexpr int own_words(const Row& r, std::uint32_t inner) {
@@ -268,7 +268,11 @@ bool fills_tiles(const PermuteContext& c, const Row& r) {
 
 // On a CPU workgroup memory is memory.
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  return last_resort_if(c.cpu() || c.below_mib(kLeastMib) || !fills_tiles(c, kTable[row]) ||
+  // Others serve as well: without these two rows choices of 1,829 problems are worth 1.043 in place of 1.043 for u8 on
+  // CUDA and 1.038 of 1.038 on Vulkan, 1.041 of 1.039 and 1.036 of 1.035 for f16 (H200, 2026-11-28).
+  const Row& r = kTable[row];
+  const bool replaced = !r.packed && r.run_bytes == 48;
+  return last_resort_if(c.cpu() || replaced || c.below_mib(kLeastMib) || !fills_tiles(c, r) ||
                         (is_aligned_transpose(c) && inner_axes(runs_of(c.nest)) == 0));
 }
 

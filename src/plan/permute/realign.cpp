@@ -145,7 +145,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 // 2026-11-28, `sectile bench PROBLEM --all-candidates`, fractions of a copy, permute_rows in brackets: u8 16x73x4609
 // axes=1,0,2 0.10 (0.04), f16 40x230x651 0.16 (0.08), f32 300x401x29 0.13 (0.13). With a bound it was not timed.
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  if (!c.cpu()) return last_resort_if(c.below_mib(1));
+  // One row is enough for a size of elements on a GPU: 1,829 problems lose nothing by choice (H200, 2026-11-28,
+  // `calibrate --op permute`).
+  if (!c.cpu()) return last_resort_if(c.below_mib(1) || kTable[row].early != (c.nest.element_bytes == 1));
   return last_resort_if(has_bound(c.nest) || row != 0 || c.nest.element_bytes > 2 || c.below_mib(4));
 }
 
