@@ -12,6 +12,27 @@
 
 layout(constant_id = PERMUTE_BLOCK_SPEC_LANES_D) const uint kLanesD = 0u;
 
+// Accesses of single elements, where the operands allow no wider ones. A block at the end of an axis is moved back, so
+// that all of it is inside the problem, and its first rows and columns, which are another block's, are not stored.
+const bool kSingle = kStoreBytes < kVectorD * ELEMENT_BYTES;
+
+void move_elements(Tile t, uint s, uint d) {
+  const int col = min(int(s * kVectorS), int(t.size_s) - int(kVectorS));
+  const int row = min(int(d * kVectorD), int(t.size_d) - int(kVectorD));
+  const offset_t from = t.from + offset_t(col) * t.src_s, to = t.to + offset_t(row) * t.dst_d;
+  uvec4 v[kVectorS * kVectorD];
+  [[unroll]] for (uint r = 0u; r < kVectorD; ++r)
+    [[unroll]] for (uint c = 0u; c < kVectorS; ++c)
+      v[r * kVectorS + c] =
+          load_bytes(push.src, from + offset_t(row + int(r)) * t.src_d + offset_t(c), ELEMENT_BYTES);
+  [[unroll]] for (uint c = 0u; c < kVectorS; ++c)
+    if (col + int(c) >= int(s * kVectorS))
+      [[unroll]] for (uint r = 0u; r < kVectorD; ++r)
+        if (row + int(r) >= int(d * kVectorD))
+          store_bytes(push.dst, to + offset_t(col + int(c)) * t.dst_s + offset_t(r), ELEMENT_BYTES,
+                      v[r * kVectorS + c]);
+}
+
 void main() {
   uint id = group_id();
   if (id >= id_count()) return;
@@ -19,8 +40,12 @@ void main() {
   [[unroll]] for (uint k = 0u; k < kBlocks; ++k) {
     uint b = gl_LocalInvocationID.x + k * kWorkgroup;
     uint s = kLanesD == 0u ? b % kBlocksS : b / kBlocksD, d = kLanesD == 0u ? b / kBlocksS : b % kBlocksD;
-    // The planner makes every block lie wholly inside or wholly outside the problem.
+    // The planner makes every block lie wholly inside or wholly outside the problem, but for single elements.
     if (s * kVectorS < t.size_s && d * kVectorD < t.size_d) {
+      if (kSingle) {
+        move_elements(t, s, d);
+        continue;
+      }
       uvec4 rows[MAX_VECTOR];
       load_block(t, s, d, rows);
       [[unroll]] for (uint c = 0u; c < kVectorS; ++c)

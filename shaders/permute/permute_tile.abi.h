@@ -3,7 +3,8 @@
 // or axis 1 where SWAP is 1. Their counts are of tiles.
 // A workgroup moves TILE_S x TILE_D elements. An invocation loads blocks of VECTOR_D rows (along D) by VECTOR_S
 // elements (along S, one access a row) and transposes them in registers. permute_tile then stages them in workgroup
-// memory as words of VECTOR_D elements; permute_block stores them directly. Stores are STORE_BYTES wide along D.
+// memory as words of VECTOR_D elements; permute_block stores them directly. Stores are STORE_BYTES wide along D. Where
+// permute_block's are narrower than VECTOR_D elements, all its accesses are of one element.
 #ifndef SECTILE_PERMUTE_TILE_ABI_H
 #define SECTILE_PERMUTE_TILE_ABI_H
 

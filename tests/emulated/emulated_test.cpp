@@ -271,6 +271,11 @@ TEST_CASE("rows that begin anywhere come out right") {
       check(problem, "permute_realign");
     }
   }
+  // Blocks of single elements are for CPUs: whole tiles, and ends of any length from a block on.
+  const DeviceProfile cpu = emulated::target("lavapipe");
+  for (const DType type : {DType::b16, DType::b32, DType::b64})
+    for (const auto& [rows, columns] : {std::pair{37, 301}, {301, 37}, {4, 5}, {130, 7}, {17, 263}})
+      check_candidates(by_axes(type, {2, rows, columns}, {0, 2, 1}), cpu, ++seed, tally, "permute_block");
   // Blocks that do not divide their axis: the last of three position axes, the second of three, the last of two.
   for (const DType type : {DType::b8, DType::b16, DType::b32})
     for (const auto& [from, to, shape, channels] :

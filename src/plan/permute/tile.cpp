@@ -69,6 +69,10 @@ constexpr TileRow kRetiredTiles[] = {
 // Fractions of a copy, with the chosen tile shape and with square tiles: i8 8192x8192 0.276 and 0.212, i8 NHWC->NCHW
 // 0.685 and 0.533, f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. The
 // row 128x64 with 32 invocations is for the H200.
+// Rows of 4x4 whose stores have one element are for operands at any address. The same lavapipe, 2026-11-29, 70 shapes,
+// ms, permute_rows and NumPy in brackets: f32 4099x4093 18 to 31 (83 to 145, 59), f16 5791x5793 31 to 33 (87, 130), f64
+// 2899x2903 19 to 21 (65), f32 16x127x125x61 NHWC->NCHW 19 to 22 (89). Tiles of 16x16 to 64x32 took 36 to 80 for the
+// first, blocks of 8x4 and 2x8 36 to 48. Of bytes (8191x8193) they take 116, permute_ragged 67.
 // clang-format off
 constexpr TileRow kBlockTable[] = {
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
@@ -93,6 +97,10 @@ constexpr TileRow kBlockTable[] = {
      .workgroup = 64, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 2,
      .workgroup = 64},
+    {.element_bytes = 2, .tile_s = 256, .tile_d = 16, .vector_s = 4, .vector_d = 4, .store_bytes = 2,
+     .workgroup = 8, .swap = true},
+    {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 2,
+     .workgroup = 8, .swap = true, .shapes = kLongD},
     {.element_bytes = 4, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
      .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongS},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 16, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
@@ -105,7 +113,15 @@ constexpr TileRow kBlockTable[] = {
      .workgroup = 64},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
      .workgroup = 64},
+    {.element_bytes = 4, .tile_s = 256, .tile_d = 16, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
+     .workgroup = 8, .swap = true},
+    {.element_bytes = 4, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
+     .workgroup = 8, .swap = true, .shapes = kLongD},
     {.element_bytes = 8, .tile_s = 8, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16, .workgroup = 8},
+    {.element_bytes = 8, .tile_s = 256, .tile_d = 16, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
+     .workgroup = 8, .swap = true},
+    {.element_bytes = 8, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
+     .workgroup = 8, .swap = true, .shapes = kLongD},
     {.element_bytes = 8, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
      .workgroup = 64},
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
@@ -133,6 +149,9 @@ consteval bool stores_are_sound(std::span<const TileRow> rows) {
 }
 static_assert(stores_are_sound(kTileTable) && stores_are_sound(kRetiredTiles));
 
+// permute_block accesses single elements, at any address.
+constexpr bool single(const TileRow& r, bool staged) { return !staged && r.store_bytes < r.vector_d * r.element_bytes; }
+
 constexpr int kOwnWords = size_of<PermuteTileWords>();
 // The step takes the .wide variant. Squares of tiles are two axes more than the nest's.
 bool wide(const PermuteContext& c, const TileRow& r) {
@@ -150,7 +169,7 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   if (!needs_no_bounds(nest, refusal)) return false;
   if (!stores_elements(c, refusal)) return false;
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
-  if (!vector_fits(c, {s, Side::src}, r.vector_s, refusal)) return false;
+  if (!single(r, staged) && !vector_fits(c, {s, Side::src}, r.vector_s, refusal)) return false;
   if (r.group != 0) {
     const auto& axis_s = nest.axis[static_cast<std::size_t>(s)];
     if (axis_s.extent % (std::int64_t{r.tile_s} * r.group) != 0 ||
@@ -159,7 +178,15 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
                         r.group, r.group);
   }
   const auto store = r.store_bytes / r.element_bytes;
-  if (!vector_fits(c, {0, Side::dst}, staged ? store : r.vector_d, refusal)) return false;
+  if (!single(r, staged) && !vector_fits(c, {0, Side::dst}, staged ? store : r.vector_d, refusal)) return false;
+  if (single(r, staged)) {
+    const NestAxis& axis_s = nest.axis[static_cast<std::size_t>(s)];
+    if (c.profile.kind != DeviceKind::cpu) return refusal.no("blocks of single elements are for CPUs");
+    if (axis_s.src_stride != 1 || nest.axis[0].dst_stride != 1)
+      return refusal.no("an operand is not contiguous along its innermost axis");
+    if (nest.axis[0].extent < r.vector_d || axis_s.extent < r.vector_s)
+      return refusal.no("an axis is shorter than a block of {}x{}", r.vector_s, r.vector_d);
+  }
   // Blocks are for CPUs and for bytes: permute_tile serves what is that large or has that many axes.
   if (!staged && wide(c, r))
     return refusal.no("offsets approach 2^31 bytes or axes are many, and it has no .wide variant");
@@ -426,6 +453,9 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
         const std::uint32_t b = parts.at(i) * walk.lanes() + l;
         request.address[l] = Request::kInactive;
         if (b >= blocks) continue;
+        // Accesses of single elements count as one, as on a CPU they cost no more, and are left out outside.
+        if (single(r, staged) && (block_s(b) * r.vector_s >= place.size_s || block_d(b) * r.vector_d >= place.size_d))
+          continue;
         const std::int64_t s =
             place.s + std::min<std::int64_t>(std::int64_t{block_s(b)} * r.vector_s, place.size_s - r.vector_s);
         const std::int64_t d = place.d + std::min<std::int64_t>(block_d(b) * r.vector_d + rows.at(k), place.size_d - 1);
