@@ -329,6 +329,12 @@ PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const Permut
   e.groups = d.groups;
   e.addressing = staged ? Addressing::staged : Addressing::direct;
   e.interior = count_tile(c, r, place_of(c, r, false), staged, c.explain);
+  // A CPU's time of a block is that of wide accesses: it loads and stores each word of these by itself.
+  if (single(r, staged) && !c.explain) {
+    AccessCount& n = e.interior;
+    for (std::uint64_t* count : {&n.load_requests, &n.load_transactions}) *count /= r.vector_s;
+    for (std::uint64_t* count : {&n.store_requests, &n.store_transactions}) *count /= r.vector_d;
+  }
   if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), staged, true);
   if (staged && c.explain) {
     for (const Constant& constant : d.constants.all())
@@ -445,44 +451,48 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
   const auto block_d = [&](std::uint32_t b) { return lanes_d ? b % blocks_d : b / blocks_s; };
   const Sample parts{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
   const Sample rows{r.vector_d, all};
+  const std::uint32_t loads = single(r, staged) ? r.vector_s : 1;  // of a row of a block
   Request request;
-  request.bytes = r.vector_s * r.element_bytes;
+  request.bytes = r.vector_s * r.element_bytes / loads;
   for (std::uint32_t i = 0; i < parts.size(); ++i)
-    for (std::uint32_t k = 0; k < rows.size(); ++k) {
+    for (std::uint32_t k = 0; k < rows.size() * loads; ++k) {
       for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
         const std::uint32_t b = parts.at(i) * walk.lanes() + l;
         request.address[l] = Request::kInactive;
         if (b >= blocks) continue;
-        // Accesses of single elements count as one, as on a CPU they cost no more, and are left out outside.
+        // Blocks of single elements are left out outside.
         if (single(r, staged) && (block_s(b) * r.vector_s >= place.size_s || block_d(b) * r.vector_d >= place.size_d))
           continue;
         const std::int64_t s =
             place.s + std::min<std::int64_t>(std::int64_t{block_s(b)} * r.vector_s, place.size_s - r.vector_s);
-        const std::int64_t d = place.d + std::min<std::int64_t>(block_d(b) * r.vector_d + rows.at(k), place.size_d - 1);
-        request.address[l] = c.nest.src_byte_offset + (s * axis_s.src_stride + d * axis_d.src_stride) * e;
+        const std::uint32_t row = block_d(b) * r.vector_d + rows.at(k / loads);
+        const std::int64_t d = place.d + std::min<std::int64_t>(row, place.size_d - 1);
+        request.address[l] = c.nest.src_byte_offset + ((s + k % loads) * axis_s.src_stride + d * axis_d.src_stride) * e;
       }
-      walk.load(request, parts.times(i) * rows.times(k));
+      walk.load(request, parts.times(i) * rows.times(k / loads));
     }
   // permute_block stores the columns of its blocks; permute_tile stores rows along D from workgroup memory.
-  const std::uint32_t store_bytes = staged ? r.store_bytes : r.vector_d * r.element_bytes;
-  const std::uint32_t vector = store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
+  const std::uint32_t store_bytes = staged || single(r, staged) ? r.store_bytes : r.vector_d * r.element_bytes;
+  const std::uint32_t vector = staged ? store_bytes / r.element_bytes : r.vector_d, vectors_d = r.tile_d / vector;
+  const std::uint32_t pieces = vector * r.element_bytes / store_bytes;  // of a column of a block
   const std::uint32_t columns = staged ? 1 : r.vector_s;
   const std::uint32_t stores = staged ? r.tile_s * vectors_d : blocks;
   const Sample parts_out{static_cast<std::uint32_t>(ceil_div(stores, walk.lanes())), all};
   request.bytes = store_bytes;
-  for (std::uint32_t i = 0; i < parts_out.size(); ++i) {
-    for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-      const std::uint32_t o = parts_out.at(i) * walk.lanes() + l;
-      request.address[l] = Request::kInactive;
-      if (o >= stores) continue;
-      const std::int64_t s = staged ? o / vectors_d : block_s(o) * r.vector_s;
-      const std::int64_t d = staged ? o % vectors_d * vector : block_d(o) * r.vector_d;
-      if (s >= place.size_s || d >= place.size_d) continue;
-      request.address[l] =
-          c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
+  for (std::uint32_t i = 0; i < parts_out.size(); ++i)
+    for (std::uint32_t k = 0; k < pieces; ++k) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        const std::uint32_t o = parts_out.at(i) * walk.lanes() + l;
+        request.address[l] = Request::kInactive;
+        if (o >= stores) continue;
+        const std::int64_t s = staged ? o / vectors_d : block_s(o) * r.vector_s;
+        const std::int64_t d = (staged ? o % vectors_d : block_d(o)) * vector + k;
+        if (s >= place.size_s || d >= place.size_d) continue;
+        request.address[l] =
+            c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
+      }
+      walk.store(request, parts_out.times(i) * columns);
     }
-    walk.store(request, parts_out.times(i) * columns);
-  }
   return walk.count();
 }
 
