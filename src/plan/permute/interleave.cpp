@@ -19,16 +19,17 @@ namespace {
 // 0.666, 0.386. lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
 struct Row {
   std::uint32_t step_bytes, workgroup;
+  bool replaced = false;  // on a GPU, by the other row of that width
 };
 // clang-format off
 constexpr Row kTable[] = {
     {.step_bytes = 16, .workgroup = 128},
     {.step_bytes = 8, .workgroup = 128},
     {.step_bytes = 4, .workgroup = 256},
-    {.step_bytes = 16, .workgroup = 64},
-    {.step_bytes = 16, .workgroup = 256},
-    {.step_bytes = 8, .workgroup = 256},
-    {.step_bytes = 4, .workgroup = 128},
+    {.step_bytes = 16, .workgroup = 64, .replaced = true},
+    {.step_bytes = 16, .workgroup = 256, .replaced = true},
+    {.step_bytes = 8, .workgroup = 256, .replaced = true},
+    {.step_bytes = 4, .workgroup = 128, .replaced = true},
 };
 // clang-format on
 
@@ -205,9 +206,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 // One row of each width is enough on a GPU: without the others 1,829 problems lose nothing by choice (H200, 2026-11-28,
 // `calibrate --op permute`).
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  constexpr std::uint32_t kWidths = 3;  // the first rows
   return last_resort_if(c.nest.elements() < (c.cpu() ? kLeastElementsCpu : kLeastElements) ||
-                        (!c.cpu() && row >= kWidths));
+                        (!c.cpu() && kTable[row].replaced));
 }
 
 // From the table's measurements: if a lane's stores are more than 24 bytes apart, cache lines are written in parts;

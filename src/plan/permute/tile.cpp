@@ -27,13 +27,13 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
      .workgroup = 256, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
-     .workgroup = 64, .skew = 1, .swap = true},
+     .workgroup = 64, .skew = 1, .swap = true, .replaced = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
      .workgroup = 128, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 4,
      .workgroup = 128, .skew = 1},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 2,
-     .workgroup = 128, .skew = 1},
+     .workgroup = 128, .skew = 1, .replaced = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 2,
      .workgroup = 128, .skew = 1},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 8,
@@ -41,7 +41,7 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
      .workgroup = 128, .skew = 4, .swap = true},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
-     .workgroup = 128, .skew = 4},
+     .workgroup = 128, .skew = 4, .replaced = true},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
@@ -358,10 +358,7 @@ PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const 
 // permute`): without the three of 2 and 4 bytes choices of f16 are worth 1.039 on CUDA and 1.036 on Vulkan, with them
 // 1.040 and 1.035, those of f32 1.038 and 1.039 for 1.039 and 1.039.
 Eligibility tile_eligibility(const PermuteContext& c, std::uint32_t row) {
-  const TileRow& r = tile_row(row);
-  const bool wide = r.element_bytes == 2 && r.tile_s == 64 && r.tile_d == 32;
-  const bool flat = r.element_bytes == 4 && r.vector_s == 4 && r.store_bytes == 4 && !r.swap;
-  return last_resort_if(!c.cpu() && (wide || flat));
+  return last_resort_if(!c.cpu() && tile_row(row).replaced);
 }
 // Most rows are for CPUs. Without all but that of 16x16 bytes by whole subgroups, no size of elements of those problems
 // loses more than 0.2 % by choice.

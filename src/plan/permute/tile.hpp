@@ -20,6 +20,7 @@ struct TileRow {
   bool swap = false;                 // consecutive workgroups take tiles along D
   std::uint32_t group = 0;           // consecutive workgroups take squares of group x group tiles; 0: rows of tiles
   std::uint32_t shapes = kAnyShape;  // ShapeClass bits for which the row was measured fastest
+  bool replaced = false;             // on a GPU: other rows serve as well, and share pipelines with fewer rows
 };
 
 // A tile's place in the problem.
