@@ -197,9 +197,11 @@ struct Fit {
   RegressionResult regression, first;  // of the last round; of the first, in which weights are those of times alone
 };
 
-// anew: the formulas' numbers and the rows' rates are searched for, and corrections begin at 0. Otherwise those of the
-// class stay, and what the measurements say is added to its corrections.
-Fit fit_once(Samples& samples, const DeviceClass& start, const std::string& operation, bool anew) {
+// What of the class stays. nothing: the formulas' numbers and the rows' rates are searched for, and corrections begin
+// at 0. numbers: corrections begin at 0. all: what the measurements say is added to the corrections.
+enum class Stays : std::uint8_t { nothing, numbers, all };
+
+Fit fit_once(Samples& samples, const DeviceClass& start, const std::string& operation, Stays stays) {
   Fit fit{.c = start, .search = {}, .regression = {}, .first = {}};
   const auto free = [&](CostTable table) { return of_operation(table, operation); };
   std::vector<std::int64_t> weights;
@@ -207,16 +209,18 @@ Fit fit_once(Samples& samples, const DeviceClass& start, const std::string& oper
   detail::CostModel model = model_of(fit.c);
   std::vector<FittedNumber> numbers = fitted_numbers(model, fit.c.rows, start.devices.cpu, operation);
   for (int round = 0; round < kRounds; ++round) {
-    if (anew) {
+    if (stays == Stays::all)
+      fit.c.rows = start.rows;
+    else
       forget_corrections(fit.c, operation);
+    if (stays == Stays::nothing) {
       const SearchResult found = search(samples, model, numbers);
       if (round == 0) fit.search.before = found.before;
       fit.search.after = found.after;
       fit.search.evaluations += found.evaluations;
-    } else {
-      fit.c.rows = start.rows;
     }
-    fit.regression = fit_corrections(samples, model, fit.c.rows, free, anew ? Corrections::none : Corrections::known);
+    fit.regression =
+        fit_corrections(samples, model, fit.c.rows, free, stays == Stays::all ? Corrections::known : Corrections::none);
     if (round == 0) fit.first = fit.regression;
     if (round + 1 < kRounds && weigh_wrong_choices(samples, model) == 0) break;
   }
@@ -240,9 +244,14 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
   const detail::CostModel start = model_of(*profile.device_class);
   report.before = regret_of(*samples, start, RawPart::check, nullptr);
   report.before_fitted = regret_of(*samples, start, RawPart::fit, nullptr);
-  Fit fit = fit_once(*samples, *profile.device_class, operation, true);
+  Fit fit = fit_once(*samples, *profile.device_class, operation, Stays::nothing);
+  // The search lessens errors, which are not what choices lose: other numbers may choose better once they are
+  // corrected.
+  Fit corrected = fit_once(*samples, *profile.device_class, operation, Stays::numbers);
+  const auto lost = [&](const Fit& f) { return regret_of(*samples, model_of(f.c), RawPart::fit, nullptr).mean; };
+  if (lost(corrected) < lost(fit)) fit = std::move(corrected);
   if (known) {
-    Fit kept = fit_once(*samples, *profile.device_class, operation, false);
+    Fit kept = fit_once(*samples, *profile.device_class, operation, Stays::all);
     // The class as it is, not with the addition: corrections alone make up for wrong numbers where problems are like
     // those that were measured, and for others they do not.
     if (kept.first.plain < fit.first.error) {
@@ -266,8 +275,10 @@ void print_report(const OperationReport& r) {
   fmt::print("{}: {} problems, {} measurements\n", r.operation, r.problems, r.measurements);
   fmt::print("  regret of problems that were not fitted: {} before, {} after\n", print(r.before), print(r.after));
   fmt::print("  of problems that were fitted: {} before, {} after\n", print(r.before_fitted), print(r.after_fitted));
-  fmt::print("  search: the sum fell from {} to {} in {} steps; corrections: {:.3f} to {:.3f} of log2, drawn by {}\n",
-             r.search.before, r.search.after, r.search.evaluations, r.regression.plain, r.regression.error,
+  if (r.search.evaluations > 0)
+    fmt::print("  search: the sum fell from {} to {} in {} steps\n", r.search.before, r.search.after,
+               r.search.evaluations);
+  fmt::print("  corrections: {:.3f} to {:.3f} of log2, drawn by {}\n", r.regression.plain, r.regression.error,
              r.regression.shrinkage);
   if (!r.kept.empty())
     fmt::print("  numbers of {} stay, with an addition to its corrections; of a fit anew the error is {:.3f}\n", r.kept,
