@@ -9,7 +9,6 @@ constexpr uint kTileD = sectile_constant(PERMUTE_TILE_SPEC_TILE_D, 32u);
 constexpr uint kVectorS = sectile_constant(PERMUTE_TILE_SPEC_VECTOR_S, 1u);
 constexpr uint kVectorD = sectile_constant(PERMUTE_TILE_SPEC_VECTOR_D, 1u);
 constexpr uint kStoreBytes = sectile_constant(PERMUTE_TILE_SPEC_STORE_BYTES, ELEMENT_BYTES);
-constexpr uint kSwap = sectile_constant(PERMUTE_TILE_SPEC_SWAP, 0u);
 
 constexpr uint kBlocksS = kTileS / kVectorS;
 constexpr uint kBlocksD = kTileD / kVectorD;
@@ -24,10 +23,11 @@ struct Tile {
 
 __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
   Tile t;
-  // The word stream has S as axis 0 and D as axis 1, or the reverse where kSwap is set.
-  const uint axis_s = kSwap == 0u ? 0u : 1u, axis_d = 1u - axis_s;
-  t.src_s = src_stride(push, axis_s); t.src_d = src_stride(push, axis_d);
-  t.dst_s = dst_stride(push, axis_s); t.dst_d = dst_stride(push, axis_d);
+  const bool swapped = d_first(push) != 0u;
+  t.src_s = swapped ? src_stride(push, 1u) : src_stride(push, 0u);
+  t.src_d = swapped ? src_stride(push, 0u) : src_stride(push, 1u);
+  t.dst_s = swapped ? dst_stride(push, 1u) : dst_stride(push, 0u);
+  t.dst_d = swapped ? dst_stride(push, 0u) : dst_stride(push, 1u);
   t.from = 0; t.to = 0;
   t.size_s = kTileS; t.size_d = kTileD;
 #pragma unroll
@@ -35,9 +35,10 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
     const uint digit = take_digit(push, id, a);
     uint step = 1u;
     if (a < 2u) {
-      step = a == axis_s ? kTileS : kTileD;
+      const bool along_s = (a == 0u) != swapped;
+      step = along_s ? kTileS : kTileD;
       if (digit + 1u == axis_count(push, a)) {
-        if (a == axis_s) t.size_s = last_s(push); else t.size_d = last_d(push);
+        if (along_s) t.size_s = last_tile(push).x; else t.size_d = last_tile(push).y;
       }
     }
     t.from += offset_t(digit * step) * src_stride(push, a);

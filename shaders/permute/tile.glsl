@@ -9,7 +9,6 @@ layout(constant_id = PERMUTE_TILE_SPEC_TILE_D) const uint kTileD = 32u;
 layout(constant_id = PERMUTE_TILE_SPEC_VECTOR_S) const uint kVectorS = 1u;
 layout(constant_id = PERMUTE_TILE_SPEC_VECTOR_D) const uint kVectorD = 1u;
 layout(constant_id = PERMUTE_TILE_SPEC_STORE_BYTES) const uint kStoreBytes = ELEMENT_BYTES;
-layout(constant_id = PERMUTE_TILE_SPEC_SWAP) const uint kSwap = 0u;
 
 const uint kBlocksS = kTileS / kVectorS;
 const uint kBlocksD = kTileD / kVectorD;
@@ -24,23 +23,21 @@ struct Tile {
 
 Tile locate_tile(uint id) {
   Tile t;
-  t.src_s = src_stride(0u); t.src_d = src_stride(1u);
-  t.dst_s = dst_stride(0u); t.dst_d = dst_stride(1u);
-  // The word stream has S as axis 0 and D as axis 1, or the reverse where kSwap is set.
-  if (kSwap != 0u) {
-    t.src_s = src_stride(1u); t.src_d = src_stride(0u);
-    t.dst_s = dst_stride(1u); t.dst_d = dst_stride(0u);
-  }
-  const uint axis_s = kSwap == 0u ? 0u : 1u;
+  const bool swapped = d_first() != 0u;
+  t.src_s = swapped ? src_stride(1u) : src_stride(0u);
+  t.src_d = swapped ? src_stride(0u) : src_stride(1u);
+  t.dst_s = swapped ? dst_stride(1u) : dst_stride(0u);
+  t.dst_d = swapped ? dst_stride(0u) : dst_stride(1u);
   t.from = 0; t.to = 0;
   t.size_s = kTileS; t.size_d = kTileD;
   [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
     uint digit = take_digit(id, a);
     uint step = 1u;
     if (a < 2u) {
-      step = a == axis_s ? kTileS : kTileD;
+      const bool along_s = (a == 0u) != swapped;
+      step = along_s ? kTileS : kTileD;
       if (digit + 1u == axis_count(a)) {
-        if (a == axis_s) t.size_s = last_s(); else t.size_d = last_d();
+        if (along_s) t.size_s = last_tile().x; else t.size_d = last_tile().y;
       }
     }
     t.from += offset_t(digit * step) * src_stride(a);

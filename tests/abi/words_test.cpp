@@ -20,6 +20,11 @@ namespace {
 SECTILE_WORDS(TrialWords, TrialConstants, TRIAL_WORDS);
 SECTILE_WORDS(TrialImageWords, TrialConstants, TRIAL_IMAGE_WORDS);
 
+#define PAIR_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
+  WORD(uint, last_s, stream)                       \
+  WORD(uint, last_d, last_s)
+SECTILE_WORDS(PairWords, NoConstants, PAIR_WORDS);
+
 // ---- what does not compile
 
 template <class W>
@@ -36,13 +41,13 @@ template <class W>
 concept TakesALongNumber = requires { W{.last_s = 1ul, .last_d = 2u}; };
 template <class W>
 concept TakesABool = requires { W{.last_s = true, .last_d = 2u}; };
-static_assert(TakesAll<PermuteTileWords>);
-static_assert(!TakesTheFirstAlone<PermuteTileWords>);
-static_assert(!TakesTheLastAlone<PermuteTileWords>);
-static_assert(!TakesNone<PermuteTileWords>);
-static_assert(!TakesASignedNumber<PermuteTileWords>);
-static_assert(!TakesALongNumber<PermuteTileWords>);
-static_assert(!TakesABool<PermuteTileWords>);
+static_assert(TakesAll<PairWords>);
+static_assert(!TakesTheFirstAlone<PairWords>);
+static_assert(!TakesTheLastAlone<PairWords>);
+static_assert(!TakesNone<PairWords>);
+static_assert(!TakesASignedNumber<PairWords>);
+static_assert(!TakesALongNumber<PairWords>);
+static_assert(!TakesABool<PairWords>);
 // A word that may be absent has to be given as well.
 template <class W>
 concept TakesNoLdc = requires(WordAddress c, std::array<float, 2> p) {
@@ -187,8 +192,8 @@ TEST_CASE("the longest stream of a permute has as many words as the headers say"
                               size_of<PermuteShiftWords>(most) + PERMUTE_MAX_BOUNDS * size_of<PermuteBoundWords>(most);
   const std::uint32_t stage = size_of<PermuteFusedFirstWords>(most) + size_of<PermuteFusedLastWords>(most, true);
   CHECK(every + stage + size_of<PermuteFusedBlockWords>() == PERMUTE_FUSED_MAX_WORDS);
-  for (const std::uint32_t own : {size_of<PermuteBoxWords>(), size_of<PermuteRunsWords>({}, true),
-                                  size_of<PermuteTileWords>(), size_of<PermuteWordsWords>()})
+  for (const std::uint32_t own : {size_of<PermuteBoxWords>(), size_of<PermuteRunsWords>({}, true), size_of<PairWords>(),
+                                  size_of<PermuteWordsWords>()})
     CHECK(every + own <= PERMUTE_MAX_WORDS);
   CHECK(size_of<PermuteFusedFirstWords>(most) <= PERMUTE_PUSH_WORDS);
   CHECK(size_of<PermuteCopyWords>() == PERMUTE_COPY_PUSH_WORDS);

@@ -17,17 +17,17 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
-     .workgroup = 128, .skew = 2, .group = 8},
+     .workgroup = 128, .skew = 2, .group = 8, .replaced = true},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 1,
-     .workgroup = 256, .skew = 2},
+     .workgroup = 256, .skew = 2, .replaced = true},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 1,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
-     .workgroup = 256, .skew = 1, .swap = true},
+     .workgroup = 256, .skew = 1, .swap = true, .replaced = true},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
-     .workgroup = 64, .skew = 1, .swap = true, .replaced = true},
+     .workgroup = 64, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
      .workgroup = 128, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 4,
@@ -210,6 +210,29 @@ std::uint32_t count_of(const NestAxis& axis, std::uint32_t tile) {
   return static_cast<std::uint32_t>((axis.extent + tile - 1) / tile);
 }
 
+// Rows of the destination, if its address does.
+bool rows_begin_at_sectors(const PermuteContext& c) {
+  std::int64_t all = c.nest.dst_byte_offset;
+  for (int a = 1; a < c.nest.rank; ++a)
+    all |= c.nest.axis[static_cast<std::size_t>(a)].dst_stride * c.nest.element_bytes;
+  return all % c.profile.transaction_bytes.value_or(32) == 0;
+}
+
+// Whether tiles that follow each other are tiles along D. Where rows of the destination do not begin at sectors, a tile
+// and the next one along D store parts of the same sectors. With tiles along S first, a whole band of tiles is stored
+// in between, and sectors that have left the L2 by then are read again; with tiles along D first, the source's runs are
+// read in pieces, which costs less where these have 128 bytes and more. H200, 2026-11-29, CUDA and Vulkan, fractions of
+// a copy, S first and D first: f64 189x85174 axes=1,0 0.57 and 0.79, 0.56 and 0.88; 23885x439 0.73 and 0.81, 0.83 and
+// 0.87; f32 167x677921 0.32 and 0.79, 0.32 and 0.77; 84942x344 0.65 and 0.68, 0.66 and 0.74; f16 642x41353 0.49 and
+// 0.72, 0.50 and 0.74; 438846x294 0.56 and 0.44, 0.60 and 0.47; u8 108x1038152 0.35 and 0.65, 0.37 and 0.71.
+bool d_first(const PermuteContext& c, const TileRow& r) {
+  const NestAxis &axis_d = c.nest.axis[0], &axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  if (c.cpu() || r.group != 0) return r.swap;
+  if (rows_begin_at_sectors(c))
+    return r.swap || r.element_bytes == 8;  // f64 4096x2048 axes=1,0 0.95 and 0.96, 0.92 and 0.95
+  return r.tile_s * r.element_bytes >= 128 || axis_d.extent <= axis_s.extent;
+}
+
 PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char* stem, std::uint32_t skew) {
   PermuteConfig d;
   d.stem = stem;
@@ -221,8 +244,9 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
   const auto& axis_d = c.nest.axis[0];
   const auto tiles_s = count_of(axis_s, r.tile_s), tiles_d = count_of(axis_d, r.tile_d);
   const auto group = r.group == 0 ? 1 : r.group;
-  d.add_axis(r.swap ? axis_d : axis_s, group > 1 ? group : r.swap ? tiles_d : tiles_s);
-  d.add_axis(r.swap ? axis_s : axis_d, group > 1 ? group : r.swap ? tiles_s : tiles_d);
+  const bool swapped = d_first(c, r);
+  d.add_axis(swapped ? axis_d : axis_s, group > 1 ? group : swapped ? tiles_d : tiles_s);
+  d.add_axis(swapped ? axis_s : axis_d, group > 1 ? group : swapped ? tiles_s : tiles_d);
   d.groups = std::uint64_t{tiles_s} * tiles_d;
   if (group > 1) {
     // The squares are further axes with a step of one square, so the kernel needs no extra parameter.
@@ -238,9 +262,12 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
     d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
     d.groups *= static_cast<std::uint64_t>(axis.extent);
   }
+  const auto last = [](const NestAxis& axis, std::uint32_t tiles, std::uint32_t size) {
+    return static_cast<std::uint32_t>(axis.extent - std::int64_t{tiles - 1} * size);
+  };
   d.set_own(
-      PermuteTileWords{.last_s = static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * r.tile_s),
-                       .last_d = static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * r.tile_d)});
+      PermuteTileWords{.last_tile = U16x2{.x = last(axis_s, tiles_s, r.tile_s), .y = last(axis_d, tiles_d, r.tile_d)},
+                       .d_first = swapped ? 1u : 0u});
   d.add_constant(PERMUTE_TILE_SPEC_TILE_S, r.tile_s);
   d.add_constant(PERMUTE_TILE_SPEC_TILE_D, r.tile_d);
   d.add_constant(PERMUTE_TILE_SPEC_VECTOR_S, r.vector_s);
@@ -248,7 +275,6 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
   d.add_constant(PERMUTE_TILE_SPEC_STORE_BYTES, r.store_bytes);
   static_assert(PERMUTE_TILE_SPEC_SKEW == PERMUTE_BLOCK_SPEC_LANES_D);
   d.add_constant(PERMUTE_TILE_SPEC_SKEW, skew);
-  d.add_constant(PERMUTE_TILE_SPEC_SWAP, r.swap ? 1 : 0);
   return d;
 }
 
@@ -308,19 +334,16 @@ void charge_order(const PermuteContext& c, const TileRow& r, PermuteEstimate& e)
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
   if (r.workgroup > 16) e.surcharges.add({.cpu = &PermuteCpuCost::wide_workgroup_permille});
   if ((r.shapes & shape_class(c)) == 0) e.surcharges.add({.cpu = &PermuteCpuCost::other_shape_permille});
-  if (large && !r.swap && r.element_bytes > 1) e.surcharges.add({.gpu = &PermuteGpuCost::band_permille});
+  if (large && !d_first(c, r) && r.element_bytes > 1) e.surcharges.add({.gpu = &PermuteGpuCost::band_permille});
   if (r.element_bytes == 2 && r.vector_d == 4 && (large || c.nest.rank > 2) != (r.tile_d == 32))
     e.surcharges.add({.gpu = &PermuteGpuCost::tile_permille});
 }
 
-// Where rows of the destination do not begin at sectors, a tile and the next one along D store parts of the same
-// sectors. With tiles along S first, a whole band of tiles is stored in between, and sectors that have left the L2 by
-// then are read again: H200, 2026-11-28, CUDA, f16 117x306676 0.26 of a copy, 642x41353 0.49 (permute_ragged 0.75), and
-// f32 119x543348 1.98 times permute_ragged's time on Vulkan. Tiles along D first have no such band.
+// What is stored between two parts of a sector, see d_first().
 std::uint64_t sector_gap(const PermuteContext& c, const TileRow& r) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
-  if (r.swap || c.nest.axis[0].extent <= r.tile_d) return 0;
-  if (c.nest.alignment(Side::dst, 1) >= c.profile.transaction_bytes.value_or(32)) return 0;
+  if (d_first(c, r) || c.nest.axis[0].extent <= r.tile_d) return 0;
+  if (rows_begin_at_sectors(c)) return 0;
   return static_cast<std::uint64_t>(axis_s.extent) * r.tile_d * c.nest.element_bytes;
 }
 
@@ -355,8 +378,9 @@ PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const 
 }
 
 // Rows that others replace on a GPU. H200, 2026-11-28, 1,829 problems whose candidates were all timed (`calibrate --op
-// permute`): without the three of 2 and 4 bytes choices of f16 are worth 1.039 on CUDA and 1.036 on Vulkan, with them
-// 1.040 and 1.035, those of f32 1.038 and 1.039 for 1.039 and 1.039.
+// permute`): without the two of 2 and 4 bytes choices of f16 are worth 1.039 on CUDA and 1.036 on Vulkan, with them
+// 1.040 and 1.035, those of f32 1.038 and 1.039 for 1.039 and 1.039. 64x32 for 2 bytes was among them for a day: 0.5 to
+// 5 % of aligned transposes on Vulkan (64x1024x512 axes=0,2,1 0.97 and 0.92 of a copy).
 Eligibility tile_eligibility(const PermuteContext& c, std::uint32_t row) {
   return last_resort_if(!c.cpu() && tile_row(row).replaced);
 }
@@ -438,6 +462,13 @@ std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std
 
 AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlace& place, bool staged, bool all) {
   Walk walk(c.profile);
+  // Tiles begin at rows that are multiples of 16, and mostly at sectors, whatever the rows' pitch is: of a sample the
+  // odd rows are counted. (H200, 2026-11-29, f32 84942x344 axes=1,0: taken for aligned, 0.60 of a copy, 0.86 by
+  // permute_ragged.)
+  const std::uint32_t odd = all || c.cpu() ? 0 : 1;
+  const auto part_of = [&](const Sample& parts, std::uint32_t i) {
+    return parts.n > 2 ? parts.at(i) | odd : parts.at(i);
+  };
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const auto& axis_d = c.nest.axis[0];
   const std::int64_t e = r.element_bytes;
@@ -454,7 +485,7 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
   for (std::uint32_t i = 0; i < parts.size(); ++i)
     for (std::uint32_t k = 0; k < rows.size() * loads; ++k) {
       for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-        const std::uint32_t b = parts.at(i) * walk.lanes() + l;
+        const std::uint32_t b = part_of(parts, i) * walk.lanes() + l;
         request.address[l] = Request::kInactive;
         if (b >= blocks) continue;
         // Blocks of single elements are left out outside.
@@ -479,7 +510,7 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
   for (std::uint32_t i = 0; i < parts_out.size(); ++i)
     for (std::uint32_t k = 0; k < pieces; ++k) {
       for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-        const std::uint32_t o = parts_out.at(i) * walk.lanes() + l;
+        const std::uint32_t o = part_of(parts_out, i) * walk.lanes() + l;
         request.address[l] = Request::kInactive;
         if (o >= stores) continue;
         const std::int64_t s = staged ? o / vectors_d : block_s(o) * r.vector_s;

@@ -17,7 +17,7 @@ struct TileRow {
   std::uint32_t workgroup;
   std::uint32_t skew = 0;            // padding words after every vector_s staged rows; make() may choose another.
                                      // permute_block stages nothing: there 1 means consecutive lanes along D
-  bool swap = false;                 // consecutive workgroups take tiles along D
+  bool swap = false;                 // consecutive workgroups take tiles along D, where d_first() does not say it
   std::uint32_t group = 0;           // consecutive workgroups take squares of group x group tiles; 0: rows of tiles
   std::uint32_t shapes = kAnyShape;  // ShapeClass bits for which the row was measured fastest
   bool replaced = false;             // on a GPU: other rows serve as well, and share pipelines with fewer rows

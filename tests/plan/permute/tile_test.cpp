@@ -1,17 +1,40 @@
-// Where tiles of rows that begin anywhere leave sectors to be finished later, other kernels are chosen.
+// Where rows of the destination begin anywhere, tiles follow each other so that shared sectors are finished soon.
+#include "permute/permute_tile.abi.h"
 #include "plan/helpers.hpp"
+#include "plan/permute/kernel_words.hpp"
 
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cstring>
+#include <span>
 #include <string>
 
 using namespace sectile;
 
-TEST_CASE("tiles along S first are not chosen where they share sectors over long rows") {
-  const auto hopper = test::profile_of_target("nvidia-hopper");
-  const auto chosen = [&](const char* text) { return test::planned(text, hopper).steps.at(0).kernel.stem; };
-  CHECK(chosen("permute f16 642x41353 axes=1,0") == "permute_ragged");
-  CHECK(chosen("permute f64 119x52x2465x1 axes=1,2,0,3") == "permute_table");
-  // Rows that begin at sectors share none.
-  CHECK(chosen("permute f16 640x41344 axes=1,0") == "permute_tile");
+namespace {
+
+// The kernel's own words follow two addresses, four words an axis and one of shifts.
+bool is_d_first(const char* text, const char* row) {
+  const Step step = test::planned(text, test::gpu(), {.force = row}).steps.at(0);
+  std::array<std::uint32_t, PERMUTE_PUSH_WORDS> words{};
+  REQUIRE(step.push.size() == 2 * 8 + sizeof words);
+  std::memcpy(words.data(), step.push.data() + std::size_t{2} * 8, sizeof words);
+  const std::size_t axes = test::constant_of(step, PERMUTE_SPEC_AXES);
+  return detail::PermuteTileWordsReader{{}, std::span(words).subspan(4 * axes + 1)}.d_first() != 0;
+}
+
+}  // namespace
+
+TEST_CASE("tiles follow each other along D where they share sectors of the destination") {
+  CHECK(is_d_first("permute f64 189x85174 axes=1,0", "permute_tile 32x32 v1x1 s8 wg128"));
+  CHECK(is_d_first("permute f64 23885x439 axes=1,0", "permute_tile 32x32 v1x1 s8 wg128"));
+  CHECK(is_d_first("permute f32 84942x343 axes=1,0", "permute_tile 32x32 v1x1 s4 wg256"));
+  // Tiles of 64 bytes along S read the source in pieces then, so rows of the destination have to be the shorter ones.
+  CHECK(is_d_first("permute f16 642x41353 axes=1,0", "permute_tile 32x64 v1x2 s4 wg128"));
+  CHECK_FALSE(is_d_first("permute f16 438846x293 axes=1,0", "permute_tile 32x64 v1x2 s4 wg128"));
+  CHECK(is_d_first("permute u8 108x1038152 axes=1,0", "permute_tile 64x64 v4x4 s4 wg128"));
+  // Rows that begin at sectors share none: the row of the table says it.
+  CHECK_FALSE(is_d_first("permute u8 128x1038152 axes=1,0", "permute_tile 64x64 v4x4 s4 wg128"));
+  CHECK(is_d_first("permute f16 8192x4096 axes=1,0", "permute_tile 64x32 v4x4 s8 wg64 swap"));
 }
