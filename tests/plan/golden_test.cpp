@@ -170,7 +170,7 @@ TEST_CASE("an explanation begins with the choice and names what does not compete
     CHECK(lines[2].starts_with(fmt::format("{} candidates: ", plan->candidates.size())));
     CHECK(
         lines[2].ends_with("estimates by model nvidia-hopper, measured on NVIDIA H200, driver NVIDIA 580.159.04, "
-                           "2026-11-27 to 28"));
+                           "2026-11-27 to 29"));
     CHECK(lines[3].starts_with("  * " + plan->choice.candidate + ": "));
     CHECK(lines[3].find(" us; ") != std::string::npos);
     std::string marks;  // candidates by cost (c), then rows that do not compete (f), then refused ones (r)

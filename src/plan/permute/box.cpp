@@ -384,11 +384,13 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
 
 // Three sizes are enough on a GPU, and share pipelines with fewer steps. H200, 2026-11-28, 1,829 problems whose
 // candidates were all timed (`calibrate --op permute`): with these alone the choices are worth 1.029 in place of 1.024
-// for f64 on Vulkan, and no less for other sizes of elements. With bounds few kernels serve, and all rows compete.
+// for f64 on Vulkan, and no less for other sizes of elements. With bounds few kernels serve, and all rows compete. What
+// has less than 2 MiB takes 1.01 (Vulkan) to 1.05 (CUDA) times as long without boxes, which would be pipelines for a
+// microsecond or two; 1209x9 of f32 is faster by permute_rows (0.23 of a copy for 0.19 on Vulkan, 0.79 for 0.75).
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   const BoxRow& r = kTable[row];
-  return last_resort_if(!c.cpu() && c.nest.read_bounds() + c.nest.write_bounds() == 0 && r.run_s != 768 &&
-                        r.run_s != 288 && r.run_s != 128);
+  if (c.cpu() || c.nest.read_bounds() + c.nest.write_bounds() != 0) return Eligibility::candidate;
+  return last_resort_if(c.below_mib(2) || (r.run_s != 768 && r.run_s != 288 && r.run_s != 128));
 }
 
 std::string print_row(const BoxRow& r) {

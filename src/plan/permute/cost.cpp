@@ -13,6 +13,11 @@ std::int64_t charged(std::uint64_t group, std::uint64_t groups, std::uint64_t pe
   return static_cast<std::int64_t>(std::min(total, kMost));
 }
 
+// Of a GPU that does not state them, those of the one that was measured: choices are made as for it.
+std::uint32_t multiprocessors_of(const PermuteContext& c, const CostModel& m) {
+  return c.profile.multiprocessors.value_or(c.cpu() ? m.multiprocessors : m.measured_multiprocessors);
+}
+
 std::uint64_t transactions_of(const PermuteEstimate& e) {
   return e.memory_transactions != 0 ? e.memory_transactions
                                     : e.interior.load_transactions + e.interior.store_transactions;
@@ -29,7 +34,7 @@ std::int64_t gpu_cost(const PermuteContext& c, const CostModel& m, const Permute
   const std::uint64_t issue = issue_of(model, e);
   const std::uint64_t group = std::max(memory, issue) + std::min(memory, issue) / model.overlap_divisor;
   // Fewer workgroups than the device holds at once cost as many as it holds, because the other multiprocessors idle.
-  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(m.multiprocessors)} * model.resident;
+  const std::uint64_t held = std::uint64_t{multiprocessors_of(c, m)} * model.resident;
   std::uint64_t permille = 0;
   for (const auto& extra : e.surcharges.all())
     if (extra.gpu != nullptr) permille += extra.times * (model.*extra.gpu);
@@ -65,7 +70,7 @@ Features permute_features(const PermuteContext& c, const PermuteEstimate& e, con
   const AccessCount& n = e.interior;
   const auto ratio = [](std::uint64_t a, std::uint64_t b) { return log2_1024(a + 1) - log2_1024(b + 1); };
   const std::uint64_t requests = n.load_requests + n.store_requests, transactions = transactions_of(e);
-  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t multiprocessors = multiprocessors_of(c, c.model);
   const std::int32_t groups = log2_1024(e.groups);
   return {log2_1024(static_cast<std::uint64_t>(std::max<std::int64_t>(cost / 1024, 1))),
           ratio(n.load_transactions, n.ideal_load_transactions),
@@ -89,7 +94,7 @@ std::int64_t permute_cost(const PermuteContext& c, const CostModel& m, CostTable
 }
 
 std::int64_t permute_picoseconds(const PermuteContext& c, const CostModel& m, std::int64_t cost) {
-  const std::int64_t picoseconds = cost / c.profile.multiprocessors.value_or(m.multiprocessors);
+  const std::int64_t picoseconds = cost / multiprocessors_of(c, m);
   return c.cpu() ? picoseconds / 1000 * m.permute_cpu.scale : picoseconds;
 }
 

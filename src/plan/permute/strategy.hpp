@@ -24,7 +24,7 @@ struct PermuteEstimate {
   std::uint64_t memory_transactions = 0;  // of one workgroup, after the L1 has merged requests that share lines;
                                           // 0: the L1 merges none
   std::uint64_t instructions = 0;         // of one workgroup, all subgroups together
-  std::uint64_t sector_gap = 0;           // bytes that are stored between two parts of a sector of the destination
+  std::uint64_t sector_gap = 0;           // bytes that are moved between two parts of a sector
   // Permille of the cost that are added, of a CPU or a GPU: one of the class's numbers, so many times.
   struct Surcharge {
     std::uint32_t PermuteGpuCost::* gpu = nullptr;
