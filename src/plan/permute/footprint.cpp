@@ -10,7 +10,6 @@ namespace sectile::detail {
 MergedLoads merged_loads(const Nest& nest, std::uint64_t elements, std::uint32_t transaction) {
   constexpr std::int64_t kBurst = 64;
   std::int64_t before = 1, between = 0;  // elements before an axis, and between two parts of a burst
-
   struct Stride {
     std::int64_t bytes, count;
   };
