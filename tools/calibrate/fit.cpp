@@ -245,11 +245,6 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
   report.before = regret_of(*samples, start, RawPart::check, nullptr);
   report.before_fitted = regret_of(*samples, start, RawPart::fit, nullptr);
   Fit fit = fit_once(*samples, *profile.device_class, operation, Stays::nothing);
-  // The search lessens errors, which are not what choices lose: other numbers may choose better once they are
-  // corrected.
-  Fit corrected = fit_once(*samples, *profile.device_class, operation, Stays::numbers);
-  const auto lost = [&](const Fit& f) { return regret_of(*samples, model_of(f.c), RawPart::fit, nullptr).mean; };
-  if (lost(corrected) < lost(fit)) fit = std::move(corrected);
   if (known) {
     Fit kept = fit_once(*samples, *profile.device_class, operation, Stays::all);
     // The class as it is, not with the addition: corrections alone make up for wrong numbers where problems are like
@@ -259,6 +254,13 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
       report.kept = c.name;
       fit = std::move(kept);
     }
+  }
+  if (report.kept.empty()) {
+    // The search lessens errors, which are not what choices lose: other numbers may choose better once they are
+    // corrected.
+    Fit corrected = fit_once(*samples, *profile.device_class, operation, Stays::numbers);
+    const auto lost = [&](const Fit& f) { return regret_of(*samples, model_of(f.c), RawPart::fit, nullptr).mean; };
+    if (lost(corrected) < lost(fit)) fit = std::move(corrected);
   }
   c = std::move(fit.c);
   report.search = fit.search;

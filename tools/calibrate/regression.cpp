@@ -269,11 +269,13 @@ RegressionResult fit_corrections(const Samples& samples, const detail::CostModel
     }
     return weights > 0 ? sum / weights : 0;
   };
+  // What lessens the squared error by less than a fiftieth may be rounding: estimates are integers.
+  constexpr double kWorth = 0.98;
   double least = held_out(0);
   result.plain = std::sqrt(least);
   for (const double shrinkage : kShrinkages) {
     const double error = held_out(shrinkage);
-    if (error >= least) continue;
+    if (error >= least || error > kWorth * result.plain * result.plain) continue;
     least = error;
     result.shrinkage = shrinkage;
   }
