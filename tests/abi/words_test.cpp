@@ -192,8 +192,8 @@ TEST_CASE("the longest stream of a permute has as many words as the headers say"
                               size_of<PermuteShiftWords>(most) + PERMUTE_MAX_BOUNDS * size_of<PermuteBoundWords>(most);
   const std::uint32_t stage = size_of<PermuteFusedFirstWords>(most) + size_of<PermuteFusedLastWords>(most, true);
   CHECK(every + stage + size_of<PermuteFusedBlockWords>() == PERMUTE_FUSED_MAX_WORDS);
-  for (const std::uint32_t own : {size_of<PermuteBoxWords>(), size_of<PermuteRunsWords>({}, true), size_of<PairWords>(),
-                                  size_of<PermuteWordsWords>()})
+  for (const std::uint32_t own : {size_of<PermuteBoxWords>(), size_of<PermuteRunsWords>({}, true),
+                                  size_of<PermuteTileWords>(), size_of<PermuteWordsWords>()})
     CHECK(every + own <= PERMUTE_MAX_WORDS);
   CHECK(size_of<PermuteFusedFirstWords>(most) <= PERMUTE_PUSH_WORDS);
   CHECK(size_of<PermuteCopyWords>() == PERMUTE_COPY_PUSH_WORDS);
