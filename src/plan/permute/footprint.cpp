@@ -7,7 +7,9 @@
 
 namespace sectile::detail {
 
-MergedLoads merged_loads(const Nest& nest, std::uint64_t elements, std::uint32_t transaction) {
+MergedLoads merged_loads(const PermuteContext& c, std::uint64_t elements) {
+  const Nest& nest = c.nest;
+  const std::uint32_t transaction = c.profile.transaction_bytes.value_or(32);
   constexpr std::int64_t kBurst = 64;
   std::int64_t before = 1, between = 0;  // elements before an axis, and between two parts of a burst
   struct Stride {

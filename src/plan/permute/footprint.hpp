@@ -13,6 +13,6 @@ struct MergedLoads {
   std::uint64_t gap = 0;           // bytes that are loaded between two parts of 64 bytes, DRAM's burst; 0: they are not
                                    // loaded in parts
 };
-MergedLoads merged_loads(const Nest& nest, std::uint64_t elements, std::uint32_t transaction_bytes);
+MergedLoads merged_loads(const PermuteContext& c, std::uint64_t elements);
 
 }  // namespace sectile::detail

@@ -109,8 +109,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   // 6352x408x3x3 OIHW to OIHW4i8o 0.82 of a copy on CUDA, f64 184733x19x2x7 axes=0,3,2,1 0.99 on Vulkan: each request
   // alone loads eight and four times as much as it uses.
   if (!c.cpu() && !c.nest.reads_nothing()) {
-    const MergedLoads loads =
-        merged_loads(c.nest, std::uint64_t{d.workgroup} * kTable[row].unroll, c.profile.transaction_bytes.value_or(32));
+    const MergedLoads loads = merged_loads(c, std::uint64_t{d.workgroup} * kTable[row].unroll);
     e.memory_transactions = e.interior.store_transactions + loads.transactions;
     e.sector_gap = loads.gap;
   }

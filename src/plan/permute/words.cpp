@@ -63,10 +63,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteCo
   // Scalar gathers of one element: more expensive than any other admissible kernel.
   const std::uint64_t elements = std::uint64_t{d.workgroup} * 4 / c.nest.element_bytes;
   e.interior.load_requests = ceil_div(elements, 4);
-  e.interior.load_transactions =
-      c.cpu() || c.nest.reads_nothing()
-          ? elements
-          : merged_loads(c.nest, elements, c.profile.transaction_bytes.value_or(32)).transactions;
+  e.interior.load_transactions = c.cpu() || c.nest.reads_nothing() ? elements : merged_loads(c, elements).transactions;
   e.interior.store_requests = ceil_div(d.workgroup, 32);
   e.interior.store_transactions = ceil_div(std::uint64_t{d.workgroup} * 4, 32);
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = e.interior.store_transactions;

@@ -1,13 +1,10 @@
 // permute_ragged's packed tiles: whole pieces of the destination, and which problems have them.
+#include "own_words.hpp"
 #include "permute/permute_ragged.abi.h"
-#include "plan/helpers.hpp"
 #include "plan/permute/kernel_words.hpp"
 
 #include <doctest/doctest.h>
 
-#include <array>
-#include <cstring>
-#include <span>
 #include <string>
 
 using namespace sectile;
@@ -23,15 +20,11 @@ std::uint64_t tiles(const std::string& text) {
   return std::uint64_t{step.grid[0]} * step.grid[1] * step.grid[2];
 }
 
-// Columns of a tile, by the kernel's own words. They follow two addresses, four words an axis and one of shifts.
+// Columns of a tile, by the kernel's own words.
 std::uint32_t columns(const std::string& text) {
   const Step step = packed(text).steps.at(0);
-  std::array<std::uint32_t, PERMUTE_PUSH_WORDS> words{};
-  REQUIRE(step.push.size() == 2 * 8 + sizeof words);
-  std::memcpy(words.data(), step.push.data() + std::size_t{2} * 8, sizeof words);
   const detail::RaggedConstants constants{.kInner = test::constant_of(step, PERMUTE_RAGGED_SPEC_INNER), .kPacked = 1};
-  const std::size_t axes = test::constant_of(step, PERMUTE_SPEC_AXES);
-  return detail::PermuteRaggedWordsReader{constants, std::span(words).subspan(4 * axes + 1)}.tile_s();
+  return test::of_own_words(step, [&](auto own) { return detail::PermuteRaggedWordsReader{constants, own}.tile_s(); });
 }
 
 bool is_refused(const char* text) {

@@ -1,27 +1,16 @@
 // Where rows of the destination begin anywhere, tiles follow each other so that shared sectors are finished soon.
-#include "permute/permute_tile.abi.h"
-#include "plan/helpers.hpp"
+#include "own_words.hpp"
 #include "plan/permute/kernel_words.hpp"
 
 #include <doctest/doctest.h>
-
-#include <array>
-#include <cstring>
-#include <span>
-#include <string>
 
 using namespace sectile;
 
 namespace {
 
-// The kernel's own words follow two addresses, four words an axis and one of shifts.
 bool is_d_first(const char* text, const char* row) {
   const Step step = test::planned(text, test::gpu(), {.force = row}).steps.at(0);
-  std::array<std::uint32_t, PERMUTE_PUSH_WORDS> words{};
-  REQUIRE(step.push.size() == 2 * 8 + sizeof words);
-  std::memcpy(words.data(), step.push.data() + std::size_t{2} * 8, sizeof words);
-  const std::size_t axes = test::constant_of(step, PERMUTE_SPEC_AXES);
-  return detail::PermuteTileWordsReader{{}, std::span(words).subspan(4 * axes + 1)}.d_first() != 0;
+  return test::of_own_words(step, [](auto own) { return detail::PermuteTileWordsReader{{}, own}.d_first() != 0; });
 }
 
 }  // namespace
