@@ -52,6 +52,8 @@
 #define PERMUTE_TABLE_SCATTER(unit, mask) ((unit) ^ ((unit) >> 3u & (mask)))
 #define PERMUTE_TABLE_TURN(unit, mask) ((unit) >> 3u ^ ((unit) >> 5u & (mask)))
 
+// Where position `i` of a run is listed, in 32-bit words: invocations that read every eighth one meet different banks.
+#define PERMUTE_TABLE_POSITION(i) ((i) + ((i) >> 3u))
 #define PERMUTE_TABLE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                            \
   WORD(u16x2, part, shifts)                  /* indices of the last position axis: of a part, and that a tile loads */ \
   WORD(uint, cut_extent, part)               /* of the last position axis; limited: positions of a run */              \

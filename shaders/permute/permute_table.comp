@@ -34,7 +34,6 @@ const uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;    // accesses that are read 
 const uint kUnit = ELEMENT_BYTES < 4 ? ELEMENT_BYTES : 1u;   // entries count bytes or, of wider ones, elements
 const uint kWhole = kPositions << 4u;                 // a range of all; of none it is 0
 const uint kAsks = 8u;   // a range's bit: the access's sector is asked for before
-const uint kLastPlace = kPer16 * kLoads * kWorkgroup - 1u;   // positions past the tile's end are somewhere
 const uint kNowhere = 0xffffffffu;
 
 // The invocation's table. Offsets count from the tile's first element.
@@ -188,67 +187,89 @@ void list_loads(Tile t, offset_t from) {
   }
 }
 
+// The tile's positions, from so many before the first of a run on: where a run's elements are in workgroup memory, of its
+// first column. A shared last axis moves along a row, so the positions of one of its indices are enough.
+struct Period {
+  Divisor positions;
+  uint step;   // elements of a row from a period to the next
+};
+Period period_of(Tile t, uint loaded) {
+  const bool shared_axis = (schedule().y & PERMUTE_TABLE_SHARED << 2u) != 0u;
+  return Period(divisor_of(shared_axis ? t.inner : loaded), shared_axis ? uint(t.src[2]) : 0u);
+}
+uint loaded_positions(Tile t) {
+  return (schedule().y & PERMUTE_TABLE_LIMITED_LAST) != 0u ? cut_extent() : t.size[2] * t.inner;
+}
+
+// Lists the positions of a period, and those that an access has before and after it, in workgroup memory that holds no
+// tile: 16 bits of the element in its row, 16 bits of the row's first word.
+void list_positions(Tile t, offset_t from) {
+  const uint loaded = loaded_positions(t), words = staging().x;
+  const Period period = period_of(t, loaded);
+  const Divisor by_size0 = divisor_of(t.size[0]), by_inner = divisor_of(t.inner);
+  for (uint i = gl_LocalInvocationID.x; i < period.positions.d + 2u * kPositions; i += kWorkgroup) {
+    uint q = max(i, kPositions) - kPositions;
+    if (period.step == 0u) q = min(q, loaded - 1u);
+    uint i0 = 0u, i1 = 0u, i2 = q;
+    if (kInner != 0u) {
+      i2 = divide(q, by_inner);
+      const uint inside = q - i2 * t.inner;
+      i1 = divide(inside, by_size0);
+      i0 = inside - i1 * t.size[0];
+    }
+    const uint sum = packed(0u, 0u, uint(from)) + i0 * t.move[0] + i1 * t.move[1] + i2 * t.move[2];
+    const uint row = sum >> kRowShift & ((1u << (kLeadShift - kRowShift)) - 1u);
+    const uint at = (sum & ((1u << kRowShift) - 1u)) + (sum >> kLeadShift & (kPer16 - 1u));
+    staged[PERMUTE_TABLE_POSITION(i)] = at | PERMUTE_TABLE_UNIT(row, 0u, words, kPositions) << 16u;
+  }
+}
+
+// The entries of two positions in one number: 16 bits each. `along`: the column's elements, in both halves.
+uint two_entries(uint first, uint along, uint scatter) {
+  const uint kBoth = 0x10001u;
+  const uint one = staged[PERMUTE_TABLE_POSITION(first)],
+             other = kPositions > 1u ? staged[PERMUTE_TABLE_POSITION(first + 1u)] : 0u;
+  const uint at = bitfieldInsert(one, other, 16, 16) + along;
+  const uint unit = bitfieldInsert(other, one >> 16u, 0, 16) + (at / kPer16 & 0xffffu / kPer16 * kBoth);
+  const uint place = PERMUTE_TABLE_SCATTER(unit, scatter);
+  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) & 3u * kBoth : 0u;
+  return (place * kPer16 | ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u) * kBoth)) * kUnit;
+}
+
 // The accesses of the tile: the planner makes tiles that have no more than the workgroup has places for.
-void list_stores(Tile t, Kind kind, Walk w) {
-  const uint own = part().x * t.inner;
-  const uint loaded = (schedule().y & PERMUTE_TABLE_LIMITED_LAST) != 0u ? cut_extent() : t.size[2] * t.inner;
+void list_stores(Tile t, Kind kind, offset_t to) {
+  const uint own = part().x * t.inner, loaded = loaded_positions(t);
   const uint before_sector = own % kSector == 0u ? 0u : kSector - 1u;
   // Accesses that a run has at most.
   uint most = kind.last ? loaded : own + before_sector;
   if (kind.first) most = (kind.last ? loaded : own + kSector - 1u) + kPositions - 1u;
   most = (most + kPositions - 1u) / kPositions;
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
-  const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
-                by_size0 = divisor_of(t.size[0]), by_inner = divisor_of(t.inner);
-  // Indices of the first and second axis before they start anew.
-  const uint before = t.size[0] - 1u, last = t.size[1] - 1u, rest = t.inner - 1u - last * t.size[0];
-  const uint to_second = t.move[1] - before * t.move[0], to_third = t.move[2] - last * t.move[1] - rest * t.move[0];
-  const uint scatter = scatter_of();
-  // One at a time: several need more registers than there are.
+  const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]);
+  const Period period = period_of(t, loaded);
+  const uint scatter = scatter_of() * 0x10001u;
   [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
     const uint item = gl_LocalInvocationID.x + s * kWorkgroup;
-    const uint number = divide(item, by_most), column = min(number, columns - 1u), k = item - number * most;
+    const uint number = divide(item, by_most), column = min(number, columns - 1u), nth = item - number * most;
     const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
                c1 = upper - c2 * t.columns[1];
     const offset_t run =
         offset_t(c0) * t.column_dst[0] + offset_t(c1) * t.column_dst[1] + offset_t(c2) * t.column_dst[2];
-    const uint along = c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + c2 * uint(t.column_src[2]);
-    const uint start = uint(w.to) + uint(run), below = 0u - start;
+    uint along = c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + c2 * uint(t.column_src[2]);
+    const uint start = uint(to) + uint(run), below = 0u - start;
     // Positions of the run: of the access's first, and the end of the tile's.
     const int position =
-        (kind.first ? -int(start & (kPositions - 1u)) : int(below & (kSector - 1u))) + int(k * kPositions);
+        (kind.first ? -int(start & (kPositions - 1u)) : int(below & (kSector - 1u))) + int(nth * kPositions);
     const int end = int(kind.last ? loaded : min(own + ((below - own) & (kSector - 1u)), loaded));
     const uint stored = number < columns ? uint(clamp(end - position, 0, int(kPositions))) : 0u;
     const bool end_of_row = (kind.first && position <= 0) || (kind.last && position + int(kPositions) >= end);
     const uint skipped = uint(max(-position, 0)), sector = end_of_row && has_gaps() ? kAsks : 0u;
     const uint range = skipped < stored ? skipped | sector | stored << 4u : 0u;
+    const uint q = uint(clamp(position, 0, int(loaded) - 1)), index = divide(q, period.positions),
+               first = kPositions + (position < 0 ? uint(position) : q - index * period.positions.d);
+    along = (along + index * period.step) * 0x10001u;
     uint entry[kEntryWords];
-    const uint q = uint(clamp(position, 0, int(loaded) - 1));
-    uint i0 = 0u, i1 = 0u, i2 = q, inside = 0u;
-    if (kInner != 0u) {
-      i2 = divide(q, by_inner);
-      inside = q - i2 * t.inner;
-      i1 = divide(inside, by_size0);
-      i0 = inside - i1 * t.size[0];
-    }
-    uint sum = packed(0u, along, uint(w.from)) + i0 * t.move[0] + i1 * t.move[1] + i2 * t.move[2];
-    [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
-      const uint row = sum >> kRowShift & ((1u << (kLeadShift - kRowShift)) - 1u);
-      const uint at = (sum & ((1u << kRowShift) - 1u)) + (sum >> kLeadShift & (kPer16 - 1u));
-      const uint place = place_of(row, at, scatter, false);
-      if (j % 2u == 0u) entry[j / 2u] = min(place, kLastPlace) * kUnit;
-      else entry[j / 2u] |= min(place, kLastPlace) * kUnit << 16u;
-      if (position + int(j) < 0) continue;   // the access begins before the run
-      if (kInner == 0u) {
-        sum += t.move[2];
-        continue;
-      }
-      const bool third = kInner == 1u ? ++i0 == t.size[0] : ++inside == t.inner;
-      const bool second = third || (kInner == 2u && ++i0 == t.size[0]);
-      sum += third ? to_third : second ? to_second : t.move[0];
-      if (second) i0 = 0u;
-      if (third) inside = 0u;
-    }
+    [[unroll]] for (uint i = 0u; i < kEntryWords; ++i) entry[i] = two_entries(first + 2u * i, along, scatter);
     // Constant indices: others would move the table to memory.
     [[unroll]] for (uint k = 0u; k < kStores; ++k) {
       if (k == s) {
@@ -332,8 +353,8 @@ void stage_slowly(Source source, offset_t from) {
   }
 }
 
-bool is_inside(Source source, Tile t, offset_t from) {
-  const offset_t last_word = from + t.reach + offset_t((staging().x - 1u) * kPer16);   // at most
+bool is_inside(Source source, offset_t reach, offset_t from) {
+  const offset_t last_word = from + reach + offset_t((staging().x - 1u) * kPer16);   // at most
   return from >= source.first + offset_t(kPer16) && last_word <= source.last;
 }
 
@@ -381,17 +402,21 @@ void main() {
   Walk w = locate(id, source, lead_of(push.dst, PERMUTE_SECTOR));
   if (w.tiles == 0u) return;
   uint listed = 0u;   // the kind that the table is for
-  Tile t;
+  offset_t reach = 0;   // of its tiles
   bool fetched = false;   // the tile's words
   do {
     const Kind kind = kind_of(w);
-    const bool list = key_of(kind) != listed;
-    if (list) {
-      t = tile_of(kind);
-      list_loads(t, w.from);
+    if (key_of(kind) != listed) {
       listed = key_of(kind);
+      const Tile t = tile_of(kind);
+      reach = t.reach;
+      list_loads(t, w.from);
+      list_positions(t, w.from);
+      barrier();   // all positions are listed before entries are made of them by other invocations
+      list_stores(t, kind, w.to);
+      barrier();   // all entries are made before a tile is staged in the same memory
     }
-    if (fetched || is_inside(source, t, w.from)) {
+    if (fetched || is_inside(source, reach, w.from)) {
       if (!fetched) fetch(source, w.from);
       [[unroll]] for (uint u = 0u; u < kLoads; ++u) stage_word(load_place[u], value[u]);
     } else {
@@ -399,9 +424,8 @@ void main() {
     }
     barrier();   // the whole tile is staged before loads by other invocations
     // A walk's tiles never grow, so the words that are listed are the next one's too.
-    fetched = kAhead != 0u && w.tiles > 1u && is_inside(source, t, w.from + w.step_src);
+    fetched = kAhead != 0u && w.tiles > 1u && is_inside(source, reach, w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src);
-    if (list) list_stores(t, kind, w);
     store_accesses(base, w.to);
     barrier();   // all loads are done before the next tile is staged
     w.from += w.step_src;

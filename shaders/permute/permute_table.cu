@@ -43,7 +43,6 @@ constexpr uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;   // accesses that are re
 constexpr uint kRangeWords = (kStores + 3u) / 4u;
 constexpr uint kWhole = kPositions << 4u;   // a range of all; of none it is 0
 constexpr uint kAsks = 8u;   // a range's bit: the access's sector is asked for before
-constexpr uint kLastPlace = kPer16 * kLoads * kWorkgroup - 1u;   // positions past the tile's end are somewhere
 constexpr uint kNowhere = 0xffffffffu;
 
 // The walk: its first tile, then the one that is moved.
@@ -226,11 +225,59 @@ __device__ __forceinline__ RunAccess access_in(const RunOrder& order, uint item)
   return {column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i};
 }
 
+// The tile's positions, from so many before the first of a run on: where a run's elements are in workgroup memory, of its
+// first column. A shared last axis moves along a row, so the positions of one of its indices are enough.
+struct Period {
+  Divisor positions;
+  uint step;   // elements of a row from a period to the next
+};
+__device__ __forceinline__ Period period_of(const PermutePush& push, const Tile& t, uint loaded) {
+  const bool shared_axis = (schedule(push).y & PERMUTE_TABLE_SHARED << 2u) != 0u;
+  return {divisor_of(shared_axis ? t.inner : loaded), shared_axis ? uint(t.src[2]) : 0u};
+}
+__device__ __forceinline__ uint loaded_positions(const PermutePush& push, const Tile& t) {
+  return (schedule(push).y & PERMUTE_TABLE_LIMITED_LAST) != 0u ? cut_extent(push) : t.size[2] * t.inner;
+}
+
+// Lists the positions of a period, and those that an access has before and after it, in workgroup memory that holds no
+// tile: 16 bits of the element in its row, 16 bits of the row's first word.
+__device__ __forceinline__ void list_positions(const PermutePush& push, const Tile& t, offset_t from) {
+  const uint loaded = loaded_positions(push, t), words = staging(push).x;
+  const Period period = period_of(push, t, loaded);
+  const Divisor by_size0 = divisor_of(t.size[0]), by_inner = divisor_of(t.inner);
+  for (uint i = threadIdx.x; i < period.positions.d + 2u * kPositions; i += kWorkgroup) {
+    uint q = max(i, kPositions) - kPositions;
+    if (period.step == 0u) q = min(q, loaded - 1u);
+    uint i0 = 0u, i1 = 0u, i2 = q;
+    if (kInner != 0u) {
+      i2 = divide(q, by_inner);
+      const uint inside = q - i2 * t.inner;
+      i1 = divide(inside, by_size0);
+      i0 = inside - i1 * t.size[0];
+    }
+    const uint sum = packed(0u, 0u, uint(from)) + i0 * t.move[0] + i1 * t.move[1] + i2 * t.move[2];
+    const uint row = sum >> kRowShift & ((1u << (kLeadShift - kRowShift)) - 1u);
+    const uint at = (sum & ((1u << kRowShift) - 1u)) + (sum >> kLeadShift & (kPer16 - 1u));
+    staged[PERMUTE_TABLE_POSITION(i)] = at | PERMUTE_TABLE_UNIT(row, 0u, words, kPositions) << 16u;
+  }
+}
+
+// The entries of two positions in one number: 16 bits each. `along`: the column's elements, in both halves.
+__device__ __forceinline__ uint two_entries(uint first, uint along, uint scatter) {
+  constexpr uint kBoth = 0x10001u;
+  const uint one = staged[PERMUTE_TABLE_POSITION(first)],
+             other = kPositions > 1u ? staged[PERMUTE_TABLE_POSITION(first + 1u)] : 0u;
+  const uint at = __byte_perm(one, other, 0x5410) + along;
+  const uint unit = __byte_perm(one, other, 0x7632) + (at / kPer16 & 0xffffu / kPer16 * kBoth);
+  const uint place = PERMUTE_TABLE_SCATTER(unit, scatter);
+  const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) & 3u * kBoth : 0u;
+  return (place * kPer16 | ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u) * kBoth)) * kUnit;
+}
+
 // The accesses of the tile: the planner makes tiles that have no more than the workgroup has places for.
-__device__ __forceinline__ void list_stores(const PermutePush& push, const Tile& t, const Kind& kind, const Walk& w,
+__device__ __forceinline__ void list_stores(const PermutePush& push, const Tile& t, const Kind& kind, offset_t to,
                                             const Table& table) {
-  const uint own = part(push).x * t.inner;
-  const uint loaded = (schedule(push).y & PERMUTE_TABLE_LIMITED_LAST) != 0u ? cut_extent(push) : t.size[2] * t.inner;
+  const uint own = part(push).x * t.inner, loaded = loaded_positions(push, t);
   const uint before_sector = own % kSector == 0u ? 0u : kSector - 1u;
   // Accesses that a run has at most.
   uint most = kind.last ? loaded : own + before_sector;
@@ -238,14 +285,10 @@ __device__ __forceinline__ void list_stores(const PermutePush& push, const Tile&
   most = (most + kPositions - 1u) / kPositions;
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
   const RunOrder order = run_order(columns, most);
-  const Divisor by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
-                by_size0 = divisor_of(t.size[0]), by_inner = divisor_of(t.inner);
-  // Indices of the first and second axis before they start anew.
-  const uint before = t.size[0] - 1u, last = t.size[1] - 1u, rest = t.inner - 1u - last * t.size[0];
-  const uint to_second = t.move[1] - before * t.move[0], to_third = t.move[2] - last * t.move[1] - rest * t.move[0];
-  const uint scatter = scatter_of(push);
-  // One at a time: several need more registers than there are.
-#pragma unroll 1
+  const Divisor by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]);
+  const Period period = period_of(push, t, loaded);
+  const uint scatter = scatter_of(push) * 0x10001u;
+#pragma unroll
   for (uint s = 0u; s < kStores; ++s) {
     const uint item = threadIdx.x + s * kWorkgroup;
     const RunAccess access = access_in(order, item);
@@ -254,8 +297,8 @@ __device__ __forceinline__ void list_stores(const PermutePush& push, const Tile&
                c1 = upper - c2 * t.columns[1];
     const offset_t run =
         offset_t(c0) * t.column_dst[0] + offset_t(c1) * t.column_dst[1] + offset_t(c2) * t.column_dst[2];
-    const uint along = c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + c2 * uint(t.column_src[2]);
-    const uint start = uint(w.to) + uint(run), below = 0u - start;
+    uint along = c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + c2 * uint(t.column_src[2]);
+    const uint start = uint(to) + uint(run), below = 0u - start;
     // Positions of the run: of the access's first, and the end of the tile's.
     const int position =
         (kind.first ? -int(start & (kPositions - 1u)) : int(below & (kSector - 1u))) + int(k * kPositions);
@@ -265,43 +308,14 @@ __device__ __forceinline__ void list_stores(const PermutePush& push, const Tile&
     const bool end_of_row = (kind.first && position <= 0) || (kind.last && position + int(kPositions) >= end);
     const uint sector = end_of_row && has_gaps(push) ? kAsks : 0u;
     const uint range = skipped < stored ? skipped | sector | stored << 4u : 0u;
-    uint entry[ENTRY_WORDS] = {};
-    const uint q = uint(clamped(position, 0, int(loaded) - 1));
-    uint i0 = 0u, i1 = 0u, i2 = q, inside = 0u;
-    if (kInner != 0u) {
-      i2 = divide(q, by_inner);
-      inside = q - i2 * t.inner;
-      i1 = divide(inside, by_size0);
-      i0 = inside - i1 * t.size[0];
-    }
-    uint sum = packed(0u, along, uint(w.from)) + i0 * t.move[0] + i1 * t.move[1] + i2 * t.move[2];
+    const uint q = uint(clamped(position, 0, int(loaded) - 1)), index = divide(q, period.positions),
+               first = kPositions + (position < 0 ? uint(position) : q - index * period.positions.d);
+    along = (along + index * period.step) * 0x10001u;
 #pragma unroll
-    for (uint j = 0u; j < kPositions; ++j) {
-      const uint row = sum >> kRowShift & ((1u << (kLeadShift - kRowShift)) - 1u);
-      const uint at = (sum & ((1u << kRowShift) - 1u)) + (sum >> kLeadShift & (kPer16 - 1u));
-      const uint place = place_of(push, row, at, scatter, false);
-      entry[j / 2u] |= min(place, kLastPlace) * kUnit << (16u * (j % 2u));
-      if (position + int(j) < 0) continue;   // the access begins before the run
-      if (kInner == 0u) {
-        sum += t.move[2];
-        continue;
-      }
-      const bool third = kInner == 1u ? ++i0 == t.size[0] : ++inside == t.inner;
-      const bool second = third || (kInner == 2u && ++i0 == t.size[0]);
-      sum += third ? to_third : second ? to_second : t.move[0];
-      if (second) i0 = 0u;
-      if (third) inside = 0u;
-    }
-    // Constant indices: others would move the table to local memory.
-#pragma unroll
-    for (uint k = 0u; k < kStores; ++k) {
-      if (k == s) {
-        table.store_at[k] = run + offset_t(position);
-        table.range[k / 4u] = (k % 4u == 0u ? 0u : table.range[k / 4u]) | range << (8u * (k % 4u));
-#pragma unroll
-        for (uint i = 0u; i < kEntryWords; ++i) table.entry[k * kEntryWords + i] = entry[i];
-      }
-    }
+    for (uint i = 0u; i < kEntryWords; ++i)
+      table.entry[s * kEntryWords + i] = two_entries(first + 2u * i, along, scatter);
+    table.store_at[s] = run + offset_t(position);
+    table.range[s / 4u] = (s % 4u == 0u ? 0u : table.range[s / 4u]) | range << (8u * (s % 4u));
   }
 }
 
@@ -422,21 +436,25 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
   offset_t load_at[kLoads], store_at[kStores];
   uint load_place[kLoads], range[kRangeWords], entry[kStores * kEntryWords];
   const Table table = {load_at, load_place, store_at, range, entry};
-  Tile t = {};
   uint listed = 0u;       // the kind that the table is for
+  offset_t reach = 0;     // of its tiles
   uvec4 value[kLoads];
   bool fetched = false;   // the tile's words, while the one before it was stored
   const auto is_inside = [&](offset_t from) {
-    const offset_t last_word = from + t.reach + offset_t((staging(push).x - 1u) * kPer16);   // at most
+    const offset_t last_word = from + reach + offset_t((staging(push).x - 1u) * kPer16);   // at most
     return from >= source.first + offset_t(kPer16) && last_word <= source.last;
   };
   for (uint n = 0u; n < w.tiles; ++n) {
     const Kind kind = kind_of(push, w);
-    const bool list = key_of(kind) != listed;
-    if (list) {
-      t = tile_of(push, kind);
-      list_loads(push, t, w.from, table);
+    if (key_of(kind) != listed) {
       listed = key_of(kind);
+      const Tile t = tile_of(push, kind);
+      reach = t.reach;
+      list_loads(push, t, w.from, table);
+      list_positions(push, t, w.from);
+      __syncthreads();   // all positions are listed before entries are made of them by other invocations
+      list_stores(push, t, kind, w.to, table);
+      __syncthreads();   // all entries are made before a tile is staged in the same memory
     }
     if (fetched || is_inside(w.from)) {
       if (!fetched) fetch(source, w.from, table, value);
@@ -449,7 +467,6 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
     // A walk's tiles never grow, so the words that are listed are the next one's too.
     fetched = kAhead && n + 1u < w.tiles && is_inside(w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src, table, value);
-    if (list) list_stores(push, t, kind, w, table);
     if (has_gaps(push)) ask_for_sectors(base, w.to, table);
     store_accesses(base, w.to, table);
     __syncthreads();   // all loads are done before the next tile is staged

@@ -18,6 +18,7 @@ struct Row {
   std::uint32_t load_bytes, store_bytes;  // maximum bytes of an access
   std::uint32_t workgroup;
   bool staged = false, swap = false;
+  bool long_d = false;  // see is_long_d()
 };
 // GPUs use staged rows. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time
 // 0.05 --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of
@@ -56,6 +57,8 @@ constexpr Row kTable[] = {
      .workgroup = 16, .swap = true},
     {.block_s = 4, .block_d = 8, .blocks_s = 4, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
      .workgroup = 8, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 2, .blocks_d = 128, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 8, .swap = true, .long_d = true},
 };
 constexpr Row kRetired[] = {
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
@@ -260,7 +263,25 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+// On a CPU, rows of the operands that are far apart are read and written in longer pieces by tiles that are long along
+// D. lavapipe 26.1.6 on two Xeon cores, 2026-11-29, `sectile bench "permute u8 3000x4000x3 axes=1,0,2" --force ROW`,
+// fractions of vkCmdCopyBuffer: tiles of 2x128 blocks 0.19 to 0.20, of 4x4 0.13, of 4x16 0.13 to 0.15; u8 1000x1100x3
+// 0.31 and 0.24, 1500x1400x3 0.28 and 0.20, f16 4x1000x999x3 axes=0,2,1,3 0.37 and 0.28. With pitches of 1,281 and
+// 1,920 bytes (u8 82x427x640x3 axes=0,2,1,3) 0.21 to 0.29 and 0.34. Runs of whole words gain too (f32 900x1111x3, 1x128
+// blocks of 1x1, 0.35 and 0.27), but the estimate of so many workgroups is too high for such a row to be chosen.
+constexpr std::int64_t kLongPitch = 2560, kLongRow = 256;  // bytes; runs of the destination's rows, a half of a tile's
+bool is_long_d(const PermuteContext& c, const Matrix& m) {
+  const NestAxis &s = c.nest.axis[static_cast<std::size_t>(m.s)], &d = c.nest.axis[static_cast<std::size_t>(m.d)];
+  return c.cpu() && m.unit < 4 && d.extent >= kLongRow &&
+         std::min(s.dst_stride, d.src_stride) * c.nest.element_bytes >= kLongPitch;
+}
+
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  const Row& r = row_of(row);
+  Matrix m;
+  Refusal none(false);
+  if (!matrix_of(c.nest, m, none)) return Eligibility::last_resort;
+  if (r.long_d != is_long_d(c, m)) return Eligibility::last_resort;
   const auto bytes = c.nest.element_bytes;
   const bool long_runs = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12;
   const std::int64_t least = c.cpu() ? kLeastBytesCpu : long_runs ? kLeastBytesLong : kLeastBytes;
