@@ -4,7 +4,7 @@
 # -O a module is optimized by spirv-opt -O, for compilers that keep only values in registers. Each (stem, variant)
 # becomes STEM.VARIANT.spv. Embedded is STEM.VARIANT.spv.zst, with SECTILE_COMPRESS (docs/design/size.md has why a frame
 # each, relative to the stem's first, and the level); src/embedded opens it. shaders/OPERATION/STEM.cu and the headers
-# are embedded as text.
+# are embedded as one text, compressed likewise.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})
@@ -115,42 +115,46 @@ foreach(name file first IN ZIP_LISTS spirv_names stored_modules first_modules)
 endforeach()
 set(SHADER_COUNT ${index})
 
-# CUDA sources and the headers that they include are embedded as text: NVRTC compiles them at run time.
-set(embedded_texts "")
-set(index 0)
-# Fills SHADER_<KIND>_ROWS and _COUNT from files; their names are relative to shaders/, a source's is its stem.
-foreach(kind SOURCE HEADER)
-  if(kind STREQUAL SOURCE)
+# CUDA sources and the headers that they include are embedded as one text: NVRTC compiles them at run time. Their names
+# are relative to shaders/, a source's is its stem.
+set(cuda_texts ${PROJECT_BINARY_DIR}/cuda_texts)
+set(text_files "")
+set(text_lines "")
+foreach(kind IN ITEMS source header)
+  if(kind STREQUAL source)
     file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.cu)
   else()
     file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*abi.h ${PROJECT_SOURCE_DIR}/shaders/*/*.cuh)
   endif()
-  set(SHADER_${kind}_ROWS "")
-  list(LENGTH files SHADER_${kind}_COUNT)
   foreach(file IN LISTS files)
     cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/shaders OUTPUT_VARIABLE name)
-    if(kind STREQUAL SOURCE)
+    if(kind STREQUAL source)
       cmake_path(GET file STEM LAST_ONLY name)
     endif()
-    string(APPEND SHADER_SYMBOLS "SECTILE_EMBED_TEXT(${index}, \"${file}\")\n")
-    string(APPEND SHADER_${kind}_ROWS "    text_row(\"${name}\", sectile_text_${index}, sectile_text_${index}_end),\n")
-    list(APPEND embedded_texts ${file})
-    math(EXPR index "${index} + 1")
+    string(APPEND text_lines "${kind} ${name} ${file}\n")
+    list(APPEND text_files ${file})
   endforeach()
 endforeach()
+file(CONFIGURE OUTPUT ${cuda_texts}.list CONTENT "${text_lines}" @ONLY)
+add_custom_command(OUTPUT ${cuda_texts}
+  COMMAND ${CMAKE_COMMAND} -DLIST=${cuda_texts}.list -DOUTPUT=${cuda_texts} -P ${PROJECT_SOURCE_DIR}/cmake/CudaTexts.cmake
+  DEPENDS ${text_files} ${cuda_texts}.list ${PROJECT_SOURCE_DIR}/cmake/CudaTexts.cmake VERBATIM)
+sectile_stored(${cuda_texts} ${cuda_texts} stored_texts)
+string(APPEND SHADER_SYMBOLS "SECTILE_EMBED(texts, \"${stored_texts}\")\n")
 configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded_modules.cpp.in ${PROJECT_BINARY_DIR}/embedded_modules.cpp @ONLY)
 set_property(SOURCE ${PROJECT_BINARY_DIR}/embedded_modules.cpp PROPERTY OBJECT_DEPENDS
-  "${stored_modules};${embedded_texts}")
+  "${stored_modules};${stored_texts}")
 
 # What belongs to this build: the folder may hold modules of variants that are no more.
 list(TRANSFORM spirv_modules REPLACE ".*/" "" OUTPUT_VARIABLE names)
 list(JOIN names "\n" names)
 file(CONFIGURE OUTPUT ${spirv_folder}/modules.txt CONTENT "${names}\n" @ONLY)
 
-add_custom_target(sectile_spirv_modules DEPENDS ${spirv_modules})
+add_custom_target(sectile_spirv_modules DEPENDS ${spirv_modules} ${stored_texts})
 add_library(sectile_shaders STATIC ${PROJECT_BINARY_DIR}/embedded_modules.cpp)
 target_link_libraries(sectile_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
-target_include_directories(sectile_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+target_include_directories(sectile_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_features(sectile_shaders PUBLIC cxx_std_23)
 # What an .incbin names, a compiler cache does not see.
 set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "")

@@ -1,10 +1,14 @@
 // The embedded modules as they are stored: each opens to the words that were compiled, and a damaged one is an error.
 #include <sectile/shaders.hpp>
 
+#include "embedded/texts.hpp"
+#include "support/paths.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -79,6 +83,34 @@ const EmbeddedModule& smallest(bool refers) {
     if (m.base.empty() != refers && (out == nullptr || m.stored.size() < out->stored.size())) out = &m;
   REQUIRE(out != nullptr);
   return *out;
+}
+
+TEST_CASE("CUDA's texts open to the files that they were made of") {
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source_folder() + "/shaders")) {
+    const std::string name = std::filesystem::relative(entry.path(), test::source_folder() + "/shaders").string();
+    const bool source = name.ends_with(".cu"), header = name.ends_with("abi.h") || name.ends_with(".cuh");
+    if (!source && !header) continue;
+    CAPTURE(name);
+    const auto texts = source ? embedded_cuda_sources() : embedded_cuda_headers();
+    const std::string stem = source ? entry.path().stem().string() : name;
+    const auto found = std::ranges::find(texts, stem, &EmbeddedSource::stem);
+    REQUIRE(found != texts.end());
+    CHECK(found->text == file_bytes(entry.path().string()));
+    files.insert(name);
+  }
+  CHECK(files.size() == embedded_cuda_sources().size() + embedded_cuda_headers().size());
+}
+
+TEST_CASE("of damaged CUDA texts nothing is taken") {
+  const auto empty = [](std::span<const std::byte> stored) {
+    const detail::CudaTexts texts(stored);
+    return texts.sources().empty() && texts.headers().empty();
+  };
+  CHECK(empty({}));
+#if SECTILE_COMPRESS
+  CHECK(empty(std::as_bytes(std::span("source a 1"))));
+#endif
 }
 
 TEST_CASE("a module whose frame refers to another one is an error where that one is damaged, missing or wrong") {
