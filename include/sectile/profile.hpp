@@ -72,6 +72,7 @@ struct DeviceProfile {
   // Features of shaders.
   std::optional<bool> buffer_device_address;
   std::optional<bool> storage8, storage16;                    // 8/16-bit loads and stores in storage buffers
+  std::optional<bool> workgroup8;                             // the same of 8 bits in workgroup memory
   std::optional<bool> int8, int16, int64, float16, bfloat16;  // arithmetic
   std::optional<bool> integer_dot_product;
   // Whether the driver's instructions do as docs/reference/numbers.md says, where Vulkan leaves it open: f32 to f16,

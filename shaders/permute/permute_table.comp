@@ -3,14 +3,21 @@
 //! variant e4 -DELEMENT_BYTES=4
 //! variant e8 -DELEMENT_BYTES=8
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e1.bytes -DELEMENT_BYTES=1 -DBYTES
+//! variant e1.bytes.wide -DELEMENT_BYTES=1 -DBYTES -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Boxes of the problem go through workgroup memory: their runs in the source come in by aligned 16-byte words, their
 // runs in the destination go out by aligned accesses of 8 bytes, wherever either begins. Where an access's elements are
 // in workgroup memory is worked out once for many boxes. permute_table.abi.h describes the tile.
+// Variants: bytes: single bytes of workgroup memory are read as such.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#ifdef BYTES
+#extension GL_EXT_shared_memory_block : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#endif
 #include "lib/divisor.glsl"
 #include "lib/memory.glsl"
 #include "lib/unaligned.glsl"
@@ -23,7 +30,13 @@ layout(constant_id = PERMUTE_TABLE_SPEC_AHEAD) const uint kAhead = 0u;
 #include "permute/permute.glsl"
 #include "permute/gaps.glsl"
 
+#ifdef BYTES
+// The same memory: tiles are written by words.
+shared Words { uint staged[4u * kLoads * kWorkgroup]; };
+shared Bytes { uint8_t staged_bytes[16u * kLoads * kWorkgroup]; };
+#else
 shared uint staged[4u * kLoads * kWorkgroup];
+#endif
 
 const uint kAccess = 8u;                              // bytes of a store
 const uint kPositions = kAccess / ELEMENT_BYTES;      // of a store
@@ -283,7 +296,9 @@ void list_stores(Tile t, Kind kind, offset_t to) {
 
 // The word of an entry's element, the element in its lowest bits.
 uint element_at(uint entry) {
-#if ELEMENT_BYTES == 1
+#if defined(BYTES)
+  return uint(staged_bytes[entry]);
+#elif ELEMENT_BYTES == 1
   return staged[entry >> 2u] >> (8u * (entry & 3u));
 #elif ELEMENT_BYTES == 2
   return staged[entry >> 2u] >> (8u * (entry & 2u));

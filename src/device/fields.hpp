@@ -14,7 +14,7 @@ void for_each_field(P& profile, F&& visit) {
   [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
                           f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
                           f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58,
-                          f59, f60, f61] = profile;
+                          f59, f60, f61, f62] = profile;
   visit("api", profile.api);
   visit("api_version", profile.api_version);
   visit("async_copy", profile.async_copy);
@@ -73,6 +73,7 @@ void for_each_field(P& profile, F&& visit) {
   visit("uuid", profile.uuid);
   visit("vendor", profile.vendor);
   visit("vendor_id", profile.vendor_id);
+  visit("workgroup8", profile.workgroup8);
   visit("workgroup_memory_bytes", profile.workgroup_memory_bytes);
   visit("workgroup_memory_per_multiprocessor_bytes", profile.workgroup_memory_per_multiprocessor_bytes);
 }

@@ -88,6 +88,7 @@ constexpr Fact kHopper[] = {
     {"required_subgroup_size", "true", kH200Info},
     {"buffer_device_address", "true", kH200Info},
     {"storage8", "true", kH200Info},
+    {"workgroup8", "true", kH200Info},
     {"storage16", "true", kH200Info},
     {"int8", "true", kH200Info},
     {"int16", "true", kH200Info},

@@ -222,6 +222,8 @@ void read_features(Reader& r, DeviceProfile& p) {
             "storageBuffer8BitAccess");
   r.feature(p.storage16, {"VkPhysicalDeviceVulkan11Features", "VkPhysicalDevice16BitStorageFeatures"},
             "storageBuffer16BitAccess");
+  r.feature(p.workgroup8, {"VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeatures"},
+            "workgroupMemoryExplicitLayout8BitAccess");
   r.feature(p.integer_dot_product,
             {"VkPhysicalDeviceVulkan13Features", "VkPhysicalDeviceShaderIntegerDotProductFeatures"},
             "shaderIntegerDotProduct");
@@ -232,6 +234,7 @@ void read_features(Reader& r, DeviceProfile& p) {
   // An extension that is not listed is not there. One that is listed may still lack its features.
   const std::pair<std::string_view, std::optional<bool>*> needed[] = {
       {"VK_KHR_shader_bfloat16", &p.bfloat16},
+      {"VK_KHR_workgroup_memory_explicit_layout", &p.workgroup8},
       {"VK_KHR_cooperative_matrix", &p.cooperative_matrix},
       {"VK_NV_cooperative_matrix2", &p.cooperative_matrix2},
       {"VK_NV_cooperative_matrix2", &p.cooperative_matrix_workgroup_scope},

@@ -152,6 +152,7 @@ void put_features(DeviceProfile& out, const FeatureSet& features, const FeatureS
   feature(out.buffer_device_address, "buffer_device_address", Feature::buffer_device_address);
   feature(out.storage8, "storage8", Feature::storage8);
   feature(out.storage16, "storage16", Feature::storage16);
+  feature(out.workgroup8, "workgroup8", Feature::workgroup_layout8);
   feature(out.int8, "int8", Feature::shader_int8);
   feature(out.int16, "int16", Feature::shader_int16);
   feature(out.int64, "int64", Feature::shader_int64);

@@ -85,6 +85,7 @@ TEST_CASE("what a profile is without no module asks for") {
       {&DeviceProfile::bfloat16, {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"}},
       {&DeviceProfile::storage8, {"StorageBuffer8BitAccess"}},
       {&DeviceProfile::storage16, {"StorageBuffer16BitAccess"}},
+      {&DeviceProfile::workgroup8, {"WorkgroupMemoryExplicitLayout8BitAccessKHR"}},
       {&DeviceProfile::integer_dot_product,
        {"DotProduct", "DotProductInputAll", "DotProductInput4x8Bit", "DotProductInput4x8BitPacked"}},
       {&DeviceProfile::cooperative_matrix, {"CooperativeMatrixKHR"}},

@@ -42,6 +42,7 @@ void compare_features(const DeviceProfile& target, const DeviceProfile& live) {
   granted("buffer_device_address", &DeviceProfile::buffer_device_address);
   granted("storage8", &DeviceProfile::storage8);
   granted("storage16", &DeviceProfile::storage16);
+  granted("workgroup8", &DeviceProfile::workgroup8);
   granted("int8", &DeviceProfile::int8);
   granted("int16", &DeviceProfile::int16);
   granted("int64", &DeviceProfile::int64);

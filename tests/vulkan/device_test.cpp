@@ -45,6 +45,7 @@ struct Wanted {
 constexpr Wanted kWanted[] = {
     {"storage8", &DeviceProfile::storage8, "storageBuffer8BitAccess"},
     {"storage16", &DeviceProfile::storage16, "storageBuffer16BitAccess"},
+    {"workgroup8", &DeviceProfile::workgroup8, "workgroupMemoryExplicitLayout8BitAccess"},
     {"int8", &DeviceProfile::int8, "shaderInt8"},
     {"int16", &DeviceProfile::int16, "shaderInt16"},
     {"int64", &DeviceProfile::int64, "shaderInt64"},

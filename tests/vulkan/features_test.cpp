@@ -317,6 +317,7 @@ TEST_CASE("live profiles agree with the built-in targets of the same drivers") {
     CHECK(live->int8 == target->int8);
     CHECK(live->storage16 == target->storage16);
     CHECK(live->storage8 == target->storage8);
+    CHECK(live->workgroup8 == target->workgroup8);
     CHECK(live->workgroup_memory_bytes == target->workgroup_memory_bytes);
     CHECK(live->max_workgroup_invocations == target->max_workgroup_invocations);
     CHECK(live->max_grid == target->max_grid);

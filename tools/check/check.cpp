@@ -141,6 +141,7 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     if (!failure.candidate.empty()) command += " --force " + shell_quoted(failure.candidate);
     const CheckCase c = check_case(options, failure.index);
     if (c.without_dot) command += " --without-dot";
+    if (c.without_workgroup8) command += " --without-workgroup8";
     if (c.multiprocessors != 0) command += fmt::format(" --multiprocessors {}", c.multiprocessors);
     if (c.max_scratch_bytes) command += fmt::format(" --max-scratch {}", *c.max_scratch_bytes);
     if (options.few_pipelines || c.few_pipelines) command += " --few-pipelines";
@@ -209,6 +210,9 @@ Command add_check(CLI::App& parent) {
       ->excludes(force);
   app->add_flag("--few-pipelines", options->few_pipelines, kFewPipelinesHelp);
   app->add_flag("--without-dot", options->without_dot, "Plan --problem as for a device without products of four bytes")
+      ->needs(problem);
+  app->add_flag("--without-workgroup8", options->without_workgroup8,
+                "Plan --problem as for a device without accesses of 8 bits in workgroup memory")
       ->needs(problem);
   app->add_option("--multiprocessors", options->multiprocessors,
                   "Plan --problem as for a device with so many, so that K is split")

@@ -32,6 +32,7 @@ struct CheckOptions {
   std::string filter;                 // of generated problems: a text of the candidate's name; !TEXT: not in it
   bool words = false;                 // generated for a device without accesses of 1 and 2 bytes
   bool without_dot = false;           // of `problem`: see CheckCase
+  bool without_workgroup8 = false;    // the same
   std::uint32_t multiprocessors = 0;  // the same
   std::optional<std::uint64_t> max_scratch_bytes;  // the same
   std::string modules;                             // a file for the names of the kernels that ran

@@ -60,13 +60,15 @@ CheckCase check_case(const CheckOptions& options, std::uint64_t index) {
           options.without_dot,
           options.multiprocessors,
           options.few_pipelines,
-          options.max_scratch_bytes};
+          options.max_scratch_bytes,
+          options.without_workgroup8};
 }
 
 Problem case_problem(const CheckOptions& options, std::uint64_t index) { return check_case(options, index).problem; }
 
 DeviceProfile planned_device(const CheckCase& wanted, DeviceProfile profile) {
   if (wanted.without_dot) profile.integer_dot_product = false;
+  if (wanted.without_workgroup8) profile.workgroup8 = false;
   if (wanted.multiprocessors != 0) profile.multiprocessors = wanted.multiprocessors;
   return profile;
 }

@@ -65,6 +65,7 @@ struct CheckCase {
   std::uint32_t multiprocessors = 0;
   bool few_pipelines = false;                           // planned so
   std::optional<std::uint64_t> max_scratch_bytes = {};  // planned with so much scratch, so that images are in parts
+  bool without_workgroup8 = false;  // planned as for a device without accesses of 8 bits in workgroup memory
 };
 
 // One file an operation: permute.cpp, matmul.cpp, conv2d.cpp.

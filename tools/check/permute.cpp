@@ -3,6 +3,7 @@
 
 #include "reference/cover_permute.hpp"
 #include "reference/permute.hpp"
+#include "reference/random.hpp"
 
 #include <fmt/format.h>
 
@@ -67,7 +68,9 @@ class CheckPermutes final : public CheckOperation {
   }
   CheckCase generate(std::uint64_t seed, std::uint64_t index, bool) const override {
     auto c = reference::covering_permute(seed, index);
-    return {.problem = std::move(c.problem), .candidate = std::move(c.candidate)};
+    return {.problem = std::move(c.problem),
+            .candidate = std::move(c.candidate),
+            .without_workgroup8 = reference::mix(seed ^ index) % 2 != 0};
   }
   std::vector<Problem> big_cases() const override { return big_permutes(); }
   std::unique_ptr<BigCase> big(const Problem& problem) const override {
