@@ -137,7 +137,8 @@ foreach(kind IN ITEMS source header)
 endforeach()
 file(CONFIGURE OUTPUT ${cuda_texts}.list CONTENT "${text_lines}" @ONLY)
 add_custom_command(OUTPUT ${cuda_texts}
-  COMMAND ${CMAKE_COMMAND} -DLIST=${cuda_texts}.list -DOUTPUT=${cuda_texts} -P ${PROJECT_SOURCE_DIR}/cmake/CudaTexts.cmake
+  COMMAND ${CMAKE_COMMAND} -DLIST=${cuda_texts}.list -DOUTPUT=${cuda_texts}
+    -P ${PROJECT_SOURCE_DIR}/cmake/CudaTexts.cmake
   DEPENDS ${text_files} ${cuda_texts}.list ${PROJECT_SOURCE_DIR}/cmake/CudaTexts.cmake VERBATIM)
 sectile_stored(${cuda_texts} ${cuda_texts} stored_texts)
 string(APPEND SHADER_SYMBOLS "SECTILE_EMBED(texts, \"${stored_texts}\")\n")

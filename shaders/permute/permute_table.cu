@@ -225,8 +225,8 @@ __device__ __forceinline__ RunAccess access_in(const RunOrder& order, uint item)
   return {column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i};
 }
 
-// The tile's positions, from so many before the first of a run on: where a run's elements are in workgroup memory, of its
-// first column. A shared last axis moves along a row, so the positions of one of its indices are enough.
+// The tile's positions, from an access before the first of a run on: where a run's elements are in workgroup memory, of
+// its first column. A shared last axis moves along a row, so the positions of one of its indices are enough.
 struct Period {
   Divisor positions;
   uint step;   // elements of a row from a period to the next
