@@ -4,7 +4,6 @@
 //! variant e8 -DELEMENT_BYTES=8
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e1.bytes -DELEMENT_BYTES=1 -DBYTES
-//! variant e1.bytes.wide -DELEMENT_BYTES=1 -DBYTES -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG

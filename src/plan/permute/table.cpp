@@ -193,8 +193,9 @@ bool wide(const PermuteContext& c, const RunBox& b) {
 // So many loads and stores of an invocation have no registers on a GPU.
 bool for_cpus(const Row& r) { return r.stores > 8; }
 
-// H200, Vulkan, 2026-11-29, r64, fractions of a copy by words and shifts, and by bytes: u8 76344x111x10x2 NHWC to NCHW
-// 0.54 and 0.64, 40x1568931x7 axes=2,1,0 0.53 and 0.55, 78083x122x7x5 NHWC to NCHW 0.51 and 0.58.
+// By the kernel without 64-bit offsets. H200, Vulkan, 2026-11-29, r64, fractions of a copy by words and shifts, and by
+// bytes: u8 76344x111x10x2 NHWC to NCHW 0.54 and 0.64, 40x1568931x7 axes=2,1,0 0.53 and 0.55, 78083x122x7x5 NHWC to
+// NCHW 0.51 and 0.58.
 bool reads_bytes(const PermuteContext& c, const Row& r) {
   return c.nest.element_bytes == 1 && c.profile.workgroup8.value_or(false) && c.profile.int8.value_or(false) &&
          (!c.cpu() || r.bytes);
@@ -312,8 +313,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_table";
   d.element_bytes = e;
-  if (reads_bytes(c, r)) d.variant = "e1.bytes";
   d.offset64 = wide(c, b);
+  if (reads_bytes(c, r) && !d.offset64) d.variant = "e1.bytes";
   d.workgroup = r.workgroup;
   d.least_axes = pushed_axes(own_words(inner));
   add_axes(c, b, d);
