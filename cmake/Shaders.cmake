@@ -151,7 +151,7 @@ list(TRANSFORM spirv_modules REPLACE ".*/" "" OUTPUT_VARIABLE names)
 list(JOIN names "\n" names)
 file(CONFIGURE OUTPUT ${spirv_folder}/modules.txt CONTENT "${names}\n" @ONLY)
 
-add_custom_target(sectile_spirv_modules DEPENDS ${spirv_modules} ${stored_texts})
+add_custom_target(sectile_spirv_modules DEPENDS ${spirv_modules})
 add_library(sectile_shaders STATIC ${PROJECT_BINARY_DIR}/embedded_modules.cpp)
 target_link_libraries(sectile_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
 target_include_directories(sectile_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>

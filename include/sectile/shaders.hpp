@@ -34,6 +34,7 @@ struct EmbeddedSource {
   std::string_view text;
 };
 
+// Opened at the first call of either, and kept: some 350 kB. Empty where what is stored is damaged.
 std::span<const EmbeddedSource> embedded_cuda_sources() noexcept;  // shaders/*/*.cu
 std::span<const EmbeddedSource> embedded_cuda_headers() noexcept;  // "lib/cuda.cuh", "permute_copy.abi.h", ...
 

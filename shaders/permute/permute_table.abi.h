@@ -15,7 +15,8 @@
 // destination. Then `inner_sizes` or `cut_extent` says how many positions there are: 32 channels of 3 blocks are 65.
 //
 // An invocation stores aligned accesses of 8 bytes. Its table, in registers, has for each of them the offset in the
-// destination, the positions of the access that are the tile's, and where each element is in workgroup memory.
+// destination, the positions of the access that are the tile's, and where each element is in workgroup memory. The last
+// is made of a list of positions, which stands there before a tile is staged.
 // A tile's part of a destination run begins and ends at a 32-byte sector, wherever the run is, so no sector is written
 // by two tiles. For that it loads a few indices of the cut axis more.
 //
@@ -54,6 +55,7 @@
 
 // Where position `i` of a run is listed, in 32-bit words: invocations that read every eighth one meet different banks.
 #define PERMUTE_TABLE_POSITION(i) ((i) + ((i) >> 3u))
+
 #define PERMUTE_TABLE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                            \
   WORD(u16x2, part, shifts)                  /* indices of the last position axis: of a part, and that a tile loads */ \
   WORD(uint, cut_extent, part)               /* of the last position axis; limited: positions of a run */              \

@@ -168,13 +168,13 @@ Tile tile_of(Kind kind) {
   return t;
 }
 
-// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in
-// 32-bit words, with the rotation of its elements in the lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
-uint place_of(uint row, uint at, uint scatter, const bool whole) {
-  const uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging().x, kPositions);
+// Where 16-byte word `k` of a row is in workgroup memory, in 32-bit words, with the rotation of its elements in the lowest
+// two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
+uint place_of(uint row, uint k, uint scatter) {
+  const uint unit = PERMUTE_TABLE_UNIT(row, k, staging().x, kPositions);
   const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u;
   const uint place = PERMUTE_TABLE_SCATTER(unit, scatter);
-  return whole ? 4u * place + (turn & 3u) : place * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
+  return 4u * place + (turn & 3u);
 }
 uint scatter_of() { return (schedule().y & PERMUTE_TABLE_SCATTERED) != 0u ? 7u : 0u; }
 
@@ -194,7 +194,7 @@ void list_loads(Tile t, offset_t from) {
       at += offset_t(row) * t.src[2];
     }
     const bool own = gl_LocalInvocationID.x + u * kWorkgroup == item;
-    load_place[u] = own ? place_of(row, k * kPer16, scatter, true) : kNowhere;
+    load_place[u] = own ? place_of(row, k, scatter) : kNowhere;
     load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
@@ -260,6 +260,7 @@ void list_stores(Tile t, Kind kind, offset_t to) {
   const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]);
   const Period period = period_of(t, loaded);
   const uint scatter = scatter_of() * 0x10001u;
+  // One at a time: so it was timed, with at most 128 registers for the larger row.
   [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
     const uint item = gl_LocalInvocationID.x + s * kWorkgroup;
     const uint number = divide(item, by_most), column = min(number, columns - 1u), nth = item - number * most;

@@ -161,13 +161,13 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
   return t;
 }
 
-// Where element `at` of a row is in workgroup memory, in elements; `whole`: the word of 16 bytes that holds it, in
-// 32-bit words, with the rotation of its elements in the lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
-__device__ __forceinline__ uint place_of(const PermutePush& push, uint row, uint at, uint scatter, const bool whole) {
-  const uint unit = PERMUTE_TABLE_UNIT(row, at / kPer16, staging(push).x, kPositions);
+// Where 16-byte word `k` of a row is in workgroup memory, in 32-bit words, with the rotation of its elements in the lowest
+// two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
+__device__ __forceinline__ uint place_of(const PermutePush& push, uint row, uint k, uint scatter) {
+  const uint unit = PERMUTE_TABLE_UNIT(row, k, staging(push).x, kPositions);
   const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u;
   const uint place = PERMUTE_TABLE_SCATTER(unit, scatter);
-  return whole ? 4u * place + (turn & 3u) : place * kPer16 + ((at + turn * (kPer16 / 4u)) & (kPer16 - 1u));
+  return 4u * place + (turn & 3u);
 }
 __device__ __forceinline__ uint scatter_of(const PermutePush& push) {
   return (schedule(push).y & PERMUTE_TABLE_SCATTERED) != 0u ? 7u : 0u;
@@ -190,7 +190,7 @@ __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& 
       at += offset_t(row) * t.src[2];
     }
     const bool own = threadIdx.x + u * kWorkgroup == item;
-    table.load_place[u] = own ? place_of(push, row, k * kPer16, scatter, true) : kNowhere;
+    table.load_place[u] = own ? place_of(push, row, k, scatter) : kNowhere;
     table.load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }

@@ -7,6 +7,9 @@
 
 namespace sectile::detail {
 
+// Far above any contents. A frame whose stated size is damaged must not make us ask for all memory.
+inline constexpr std::uint64_t kMostOpened = std::uint64_t{16} << 20;
+
 // Bytes of the contents, as the frame states them. Above every size: it states none, or is damaged.
 std::uint64_t opened_bytes(std::span<const std::byte> stored);
 

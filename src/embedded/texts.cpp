@@ -9,8 +9,6 @@
 namespace sectile::detail {
 namespace {
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;  // a damaged size must not make us ask for all memory
-
 // Up to the next `end`, which is taken too.
 std::string_view take(std::string_view& rest, char end) {
   const std::size_t length = rest.find(end);
@@ -23,7 +21,7 @@ std::string_view take(std::string_view& rest, char end) {
 
 CudaTexts::CudaTexts(std::span<const std::byte> stored) {
   const std::uint64_t bytes = opened_bytes(stored);
-  if (bytes > kMostBytes) return;
+  if (bytes > kMostOpened) return;
   all_.resize(static_cast<std::size_t>(bytes));
   if (open_into(std::as_writable_bytes(std::span(all_)), stored, {}) != nullptr) return;
   for (std::string_view rest = all_; !rest.empty();) {

@@ -10,8 +10,6 @@ namespace sectile {
 namespace {
 
 constexpr std::uint32_t kSpirvMagic = 0x07230203;
-// Far above any kernel. A frame whose stated size is damaged must not make us ask for all memory.
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
 
 }  // namespace
 
@@ -20,7 +18,7 @@ Result<std::vector<std::uint32_t>> EmbeddedModule::words() const {
     return fail(ErrorKind::parse, std::string(stem) + "." + std::string(variant), std::move(why), "an intact kernel");
   };
   const std::uint64_t bytes = detail::opened_bytes(stored);
-  if (bytes == 0 || bytes > kMostBytes || bytes % sizeof(std::uint32_t) != 0)
+  if (bytes == 0 || bytes > detail::kMostOpened || bytes % sizeof(std::uint32_t) != 0)
     return damaged("no size of a SPIR-V module");
   std::vector<std::uint32_t> before;
   if (!base.empty()) {

@@ -110,14 +110,13 @@ void choose_columns(const PermuteContext& c, std::int64_t run_bytes, RunBox& b) 
   for (int k = 0; k < c.nest.rank; ++k) {
     const int a = order[static_cast<std::size_t>(k)];
     const NestAxis& axis = axis_of(c, a);
-    const bool long_enough = b.span >= target;
     // A gap of up to a half is read along.
     if (axis.src_stride < b.span || axis.src_stride > b.span + b.span / 2) break;
     int place = -1;
     for (int i = 0; i < b.positions; ++i)
       if (b.position[static_cast<std::size_t>(i)] == a) place = i;
     // A longer run costs columns, but not where the next axis is the tile's as it is: its rows are one then.
-    if (long_enough && (place < 0 || axis.src_stride != b.span)) break;
+    if (b.span >= target && (place < 0 || axis.src_stride != b.span)) break;
     if (place >= 0) {
       const auto i = static_cast<std::size_t>(place);
       b.shared[i] = true;

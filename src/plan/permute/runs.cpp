@@ -270,18 +270,17 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 // 1,920 bytes (u8 82x427x640x3 axes=0,2,1,3) 0.21 to 0.29 and 0.34. Runs of whole words gain too (f32 900x1111x3, 1x128
 // blocks of 1x1, 0.35 and 0.27), but the estimate of so many workgroups is too high for such a row to be chosen.
 constexpr std::int64_t kLongPitch = 2560, kLongRow = 256;  // bytes; runs of the destination's rows, a half of a tile's
-bool is_long_d(const PermuteContext& c, const Matrix& m) {
+bool is_long_d(const PermuteContext& c) {
+  Matrix m;
+  Refusal none(false);
+  if (!c.cpu() || !matrix_of(c.nest, m, none)) return false;
   const NestAxis &s = c.nest.axis[static_cast<std::size_t>(m.s)], &d = c.nest.axis[static_cast<std::size_t>(m.d)];
-  return c.cpu() && m.unit < 4 && d.extent >= kLongRow &&
+  return m.unit < 4 && d.extent >= kLongRow &&
          std::min(s.dst_stride, d.src_stride) * c.nest.element_bytes >= kLongPitch;
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  const Row& r = row_of(row);
-  Matrix m;
-  Refusal none(false);
-  if (!matrix_of(c.nest, m, none)) return Eligibility::last_resort;
-  if (r.long_d != is_long_d(c, m)) return Eligibility::last_resort;
+  if (row_of(row).long_d != is_long_d(c)) return Eligibility::last_resort;
   const auto bytes = c.nest.element_bytes;
   const bool long_runs = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12;
   const std::int64_t least = c.cpu() ? kLeastBytesCpu : long_runs ? kLeastBytesLong : kLeastBytes;

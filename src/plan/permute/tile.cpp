@@ -379,8 +379,8 @@ PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const 
 
 // Rows that others replace on a GPU. H200, 2026-11-28, 1,829 problems whose candidates were all timed (`calibrate --op
 // permute`): without the two of 2 and 4 bytes choices of f16 are worth 1.039 on CUDA and 1.036 on Vulkan, with them
-// 1.040 and 1.035, those of f32 1.038 and 1.039 for 1.039 and 1.039. Without
-// 64x32 for 2 bytes aligned transposes lose up to 5 % on Vulkan (64x1024x512 axes=0,2,1 0.97 and 0.92 of a copy).
+// 1.040 and 1.035, those of f32 1.038 and 1.039 for 1.039 and 1.039. Without 64x32 for 2 bytes aligned transposes lose
+// up to 5 % on Vulkan (64x1024x512 axes=0,2,1 0.97 and 0.92 of a copy).
 Eligibility tile_eligibility(const PermuteContext& c, std::uint32_t row) {
   return last_resort_if(!c.cpu() && tile_row(row).replaced);
 }
