@@ -91,6 +91,7 @@ class RowRun {
   void add_listed(const Plan& chosen);
   Result<std::vector<Runner>> copies(std::uint64_t bytes);
   std::uint64_t copied_bytes();
+  Spread whole_copy(const Spread& copied);
   Result<void> choose_reference();
   Result<void> time(std::vector<Runner*> runners, ReferenceTimes& reference);
   Result<void> time_empty(Spread& empty);
@@ -226,11 +227,22 @@ void RowRun::add_listed(const Plan& chosen) {
   }
 }
 
-// As many bytes as the row reads and writes, as far as a slot of source and result has them.
+// As many bytes as the row reads and writes, as far as a slot of source and result has them: fewer where the two
+// operands differ in size.
 std::uint64_t RowRun::copied_bytes() {
   const Slots& slots = *runners_[0].slots;
   const Work work = operation_.work(result_.row.problem);
   return std::min({static_cast<std::uint64_t>(work.bytes()) / 2, slots.pitch(0), slots.pitch(slots.result())});
+}
+
+// The time of a copy of all bytes that the row reads and writes, at the rate of those that were copied.
+Spread RowRun::whole_copy(const Spread& copied) {
+  const auto bytes = static_cast<double>(copied_bytes());
+  const double times = bytes > 0 ? operation_.work(result_.row.problem).bytes() / 2 / bytes : 1;
+  const auto whole = [&](double seconds) {
+    return seconds + std::max(0.0, times - 1) * std::max(0.0, seconds - result_.empty.median);
+  };
+  return {whole(copied.median), whole(copied.p10), whole(copied.p90), copied.samples};
 }
 
 // The copy as a plan, and by the API's own command, from the row's first operand to its result.
@@ -342,9 +354,9 @@ Result<void> RowRun::run(Spread& empty) {
   for (const Runner& runner : runners_) result_.contenders[*runner.contender].time = runner.time;
   if (row.neighbour) result_.neighbour = result_.contenders[neighbour].time;
   if (copied.empty()) return {};
-  result_.copy_kernel = copied[0].time;
-  result_.copy_buffer = copied[1].time;
   result_.empty = empty;
+  result_.copy_kernel = whole_copy(copied[0].time);
+  result_.copy_buffer = whole_copy(copied[1].time);
   return {};
 }
 

@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <limits>
+#include <map>
 #include <utility>
 
 namespace sectile::tools {
@@ -133,6 +135,22 @@ std::optional<std::vector<int>> plain_axes(const PermuteProblem& problem) {
   return axes;
 }
 
+// Elements of the source below the axes' extents: those past them are not read.
+double read_elements(const PermuteProblem& permute) {
+  std::map<char, double> axes;
+  std::size_t at = 0;
+  for (const char c : permute.src_layout) {
+    if (c >= '0' && c <= '9') continue;
+    const char axis = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    const double size = static_cast<double>(permute.shape.at(at++));
+    axes[axis] = axes.contains(axis) ? axes[axis] * size : size;
+  }
+  for (const auto& [axis, extent] : permute.extents) axes[axis] = static_cast<double>(extent);
+  double elements = axes.empty() ? std::numeric_limits<double>::infinity() : 1;
+  for (const auto& [axis, size] : axes) elements *= size;
+  return elements;
+}
+
 double dense_bytes(const std::vector<std::int64_t>& shape, DType type) {
   double bytes = size_bytes(type);
   for (const std::int64_t size : shape) bytes *= static_cast<double>(size);
@@ -184,6 +202,7 @@ class BenchPermute final : public BenchOperation {
     if (!bytes) return {};
     Work work{.read = static_cast<double>(bytes->src), .written = static_cast<double>(bytes->dst)};
     if (!permute.src_strides.empty()) work.read = std::min(work.read, dense_bytes(permute.shape, permute.type));
+    work.read = std::min(work.read, read_elements(permute) * static_cast<double>(size_bytes(permute.type)));
     const auto result = dst_shape(permute);
     if (!permute.dst_strides.empty() && result)
       work.written = std::min(work.written, dense_bytes(*result, out_type(permute)));

@@ -550,3 +550,16 @@ TEST_CASE("tables align and lists parse") {
   for (const char* bad : {"", ",", "1,", ",1", "1 2", "a", "1,,2", "99999999999999999999"})
     CHECK_FALSE(parse_list(bad, list));
 }
+
+TEST_CASE("a permute's work is what it reads and writes, not what a layout's blocks have beside it") {
+  const auto work_of = [](const char* text) {
+    const auto problem = parse_problem(text);
+    REQUIRE(problem.has_value());
+    const Work work = bench_operation(*problem).work(*problem);
+    return std::pair(work.read, work.written);
+  };
+  CHECK(work_of("permute u8 10x3x5x7 axes=0,2,3,1") == std::pair(1050.0, 1050.0));
+  CHECK(work_of("permute f16 10x3x5x7 layout=NCHW:NCHW8c") == std::pair(2100.0, 5600.0));  // zeros are written
+  CHECK(work_of("permute f32 10x2x5x7x4 layout=NCHW4c:NHWC extent=C:5") == std::pair(7000.0, 7000.0));
+  CHECK(work_of("permute u8 9x7 axes=1,0 src.strides=8x1 dst.strides=10x1") == std::pair(63.0, 63.0));
+}
