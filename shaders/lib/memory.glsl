@@ -23,11 +23,14 @@
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Ref16 { uvec4 x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Ref8 { uvec2 x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint x[]; };
+#define SECTILE_REFS
 #if ELEMENT_BYTES <= 2 && !defined(WORD_ACCESS)
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
+#define SECTILE_REF2
 #endif
 #if ELEMENT_BYTES == 1 && !defined(WORD_ACCESS)
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8_t x[]; };
+#define SECTILE_REF1
 #endif
 
 // Element offset to access index. Offsets are never negative, so a shift is enough; a signed division would need a

@@ -110,11 +110,15 @@ vec2 unpack_pair(const uint type, uint bits) {
 }
 // ---- memory: arrays are members of the block and are indexed there (indexing the reference would emit Int64)
 
+#ifndef SECTILE_REFS   // memory.glsl has them
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Ref16 { uvec4 x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Ref8 { uvec2 x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint x[]; };
+#endif
 #ifdef NARROW
+#ifndef SECTILE_REF2
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
+#endif
 #ifdef NO_BYTES
 // Loads the aligned two bytes around it. The other byte may lie outside the operand: before an operand that begins at
 // an odd address, or after one whose last byte has an even address. Precondition: that byte is readable. It is where
@@ -125,7 +129,9 @@ uint load_byte(uvec2 base, uint at) {
   return (uint(Ref2(uvec2(base.x & ~1u, base.y)).x[at >> 1]) >> (8u * (at & 1u))) & 0xffu;
 }
 #else
+#ifndef SECTILE_REF1
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8_t x[]; };
+#endif
 #define load_byte(base, at) uint(Ref1(base).x[at])
 #endif
 #endif

@@ -9,7 +9,8 @@
 // more. A packed tile has all indices of D, and the destination's rows follow each other without a gap along the
 // outermost axis of S. It has all indices of the inner axes of S and some of the outermost one, so that its part of the
 // destination is a piece for each index of the inner axes. Pieces are contiguous, and only their first and last sectors
-// are shared with other tiles.
+// are shared with other tiles. Its indices of D from a limit on are zeros and not read: a layout's block that does not
+// divide its axis.
 #ifndef SECTILE_PERMUTE_RAGGED_ABI_H
 #define SECTILE_PERMUTE_RAGGED_ABI_H
 
@@ -43,7 +44,8 @@
   WORD(uint, s_first, extent_s)          /* 1: neighbouring workgroups' tiles are neighbours along S, else along D */  \
   WORD(stride, source_elements, s_first) /* end of the source, from its first element on */                            \
   WORD_IF(uint, tile_s, source_elements, kPacked != 0u, 0u)              /* columns of a packed tile */                \
-  WORDS_IF(uint, inner_sizes, tile_s, kInner != 0u, kInner)              /* 16 bits: of D, of S */                     \
+  WORD_IF(uint, limit_d, tile_s, kPacked != 0u, 0u)                      /* indices of D that a packed tile reads */   \
+  WORDS_IF(uint, inner_sizes, limit_d, kInner != 0u, kInner)             /* 16 bits: of D, of S */                     \
   WORDS_IF(uint, multiplier_d, inner_sizes, kInner != 0u, kInner)        /* of the division by a size */               \
   WORDS_IF(uint, multiplier_s, multiplier_d, kInner != 0u, kInner)                                                     \
   WORDS_IF(stride, inner_src, multiplier_s, kInner != 0u, kInner)        /* of D in the source */                      \

@@ -19,73 +19,15 @@ layout(constant_id = PERMUTE_RAGGED_SPEC_INNER) const uint kInner = 0u;
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.glsl"
 #include "permute/gaps.glsl"
-#include "permute/register_transpose.glsl"
 
 layout(constant_id = PERMUTE_RAGGED_SPEC_TILE_D) const uint kTileD = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_RUN_BYTES) const uint kRunBytes = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_LANES_D) const uint kLanesD = 8u;
+#define OUT_BYTES ELEMENT_BYTES
+const uint kPositions = 8u / ELEMENT_BYTES;   // elements of a store
+#include "permute/ragged.glsl"
 
-const uint kColumns = kRunBytes / ELEMENT_BYTES;
-const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
-const uint kPositions = 8u / ELEMENT_BYTES;            // elements of a store
-const uint kLanesS = kWorkgroup / kLanesD;
-const uint kAccesses = kTileD / kPositions / kLanesD;   // of a column, by an invocation
-const uint kRows = PERMUTE_RAGGED_ROWS(kTileD, ELEMENT_BYTES, kPacked != 0u);
-const uint kBlock = ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // rows of a block
-const uint kBlockShift = ELEMENT_BYTES == 1 ? 2u : ELEMENT_BYTES == 2 ? 1u : 0u;
-const uint kRowLoads = kRunBytes / 16u;
 const int kAtOnce = 4;   // accesses of a packed tile that are read before they are stored
-const uint kBlocks = kRows / kBlock * kRowLoads;
-const uint kLoads = (kBlocks + kWorkgroup - 1u) / kWorkgroup;   // blocks of an invocation
-const uint kPitch = PERMUTE_RAGGED_PITCH(kRows, ELEMENT_BYTES, kPacked != 0u), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
-shared uint staged[PERMUTE_RAGGED_SHARED_WORDS(kRows, kRunBytes, ELEMENT_BYTES, kPacked != 0u)];
-
-// Digits of an index of D or S: of its inner axes, then of the outermost.
-struct Digits {
-  uint inner[2], outer;
-};
-
-Digits digits_of(uint index, const bool d) {
-  Digits g;
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    g.inner[i] = 0u;
-    if (i < kInner) {
-      const uint size = d ? inner_sizes(i) & 0xffffu : inner_sizes(i) >> 16u;
-      g.inner[i] = index % size;
-      index /= size;
-    }
-  }
-  g.outer = index;
-  return g;
-}
-
-// `n` indices after `g`, fewer than 2^16.
-Digits advance(Digits g, uint n, const bool d) {
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    if (i < kInner) {
-      const uint size = d ? inner_sizes(i) & 0xffffu : inner_sizes(i) >> 16u, sum = g.inner[i] + n;
-      const Divisor by = Divisor(size, d ? multiplier_d(i) : multiplier_s(i));
-      n = divide(sum, by);
-      g.inner[i] = sum - n * size;
-    }
-  }
-  g.outer += n;
-  return g;
-}
-
-// Elements from where all digits are 0: in the source for D, in the destination for S.
-offset_t offset_of(Digits g, const bool d) {
-  offset_t at = offset_t(g.outer) * (d ? src_stride(0u) : dst_stride(1u));
-  [[unroll]] for (uint i = 0u; i < 2u; ++i)
-    if (i < kInner) at += offset_t(g.inner[i]) * (d ? inner_src(i) : inner_dst(i));
-  return at;
-}
-
-// The same `n` indices after `g`.
-offset_t after(Digits g, uint n, const bool d) { return offset_of(advance(g, n, d), d); }
-
-// Where a column begins.
-uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
 
 // Element `position` of column `c`.
 uvec4 element_at(uint position, uint c) {
@@ -117,14 +59,6 @@ uvec4 with_next(uvec4 v, uint c, uint left) {
   if (bytes >= 8u) return v;
   if (bytes >= 4u) return uvec4(v.x, (v.y & kept) | first, 0u, 0u);
   return uvec4((v.x & kept) | first, second, 0u, 0u);
-}
-
-// Positions of a row of the destination before the first sector.
-uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
-
-// The first position of the invocation's access `u` of a column.
-int position_of(uint skip, uint u) {
-  return int(skip + (gl_LocalInvocationID.x % kLanesD + u * kLanesD) * kPositions);
 }
 
 // Every kLanesD-th of a column's positions.
@@ -169,76 +103,19 @@ void main() {
   if (id >= id_count()) return;
   const Source source = source_of(push.src, source_elements());
   const uvec2 base = rounded_down(push.dst, PERMUTE_SECTOR);
-  // The tile: its number along D and along S, then along the other axes.
-  uint at_d, at_s;
-  if (s_first() != 0u) {
-    const uint rest = divide_by_count(id, 1u);
-    at_s = id - rest * axis_count(1u);
-    id = divide_by_count(rest, 0u);
-    at_d = rest - id * axis_count(0u);
-  } else {
-    at_d = take_digit(id, 0u);
-    at_s = take_digit(id, 1u);
-  }
-  at_d *= kTileD;
-  at_s *= kPacked != 0u ? tile_s() : kColumns;
-  const uint size_d = extent_d() - at_d, size_s = extent_s() - at_s;   // indices from the tile's first to the last
+  const Start tile = take_tile(id);
+  const uint size_d = extent_d() - tile.d, size_s = extent_s() - tile.s;   // indices from the tile's first to the last
   const uint columns = min(size_s, kPacked != 0u ? tile_s() : kColumns);
-  const uint last_load = (columns - 1u) & ~(kPer16 - 1u);   // a packed tile may have fewer columns than kColumns
-  const bool first = at_d == 0u;                                     // part of the destination's rows
-  const Digits begin_d = digits_of(at_d, true), begin_s = digits_of(at_s, false);
+  const bool first = tile.d == 0u;                                     // part of the destination's rows
+  const Digits begin_d = digits_of(tile.d, true), begin_s = digits_of(tile.s, false);
   // Of the tile's first element of S, with all digits of D 0; and the other way round.
-  offset_t from = source.begin + offset_t(at_s), to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d);
+  offset_t from = source.begin + offset_t(tile.s), to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(tile.d);
   [[unroll]] for (uint a = 2u; a < kAxes; ++a) {
     const uint digit = take_digit(id, a);
     from += offset_t(digit) * src_stride(a);
     to += offset_t(digit) * dst_stride(a);
   }
-
-  // The least and greatest element that a row of the tile can begin with.
-  offset_t least = offset_t(begin_d.outer) * src_stride(0u);
-  offset_t most = offset_t(advance(begin_d, min(kRows, size_d) - 1u, true).outer) * src_stride(0u);
-  [[unroll]] for (uint i = 0u; i < 2u; ++i)
-    if (i < kInner) most += offset_t((inner_sizes(i) & 0xffffu) - 1u) * inner_src(i);
-  if (from + least >= source.first + offset_t(kPer16) &&
-      from + most + offset_t(kColumns + 2u * kPer16) < source.last) {
-    uvec4 low[kLoads * kBlock], high[kLoads * kBlock];
-    uint byte[kLoads * kBlock];
-    [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      const uint block = gl_LocalInvocationID.x + u * kWorkgroup;
-      [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
-        const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const uint load = kPacked != 0u ? min(block % kRowLoads * kPer16, last_load) : block % kRowLoads * kPer16;
-        const offset_t at = from + after(begin_d, row, true) + offset_t(load);
-        byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
-        low[u * kBlock + b] = load_word_at(source, at);
-        high[u * kBlock + b] = load_word_after(source, at);
-      }
-    }
-    [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      const uint block = gl_LocalInvocationID.x + u * kWorkgroup;
-      uvec4 rows[MAX_VECTOR];
-      [[unroll]] for (uint b = 0u; b < kBlock; ++b)
-        rows[b] = join_words(low[u * kBlock + b], high[u * kBlock + b], byte[u * kBlock + b]);
-      const uint place = place_of(block % kRowLoads * kPer16) + block / kRowLoads;
-      if (kBlocks % kWorkgroup == 0u || block < kBlocks)
-        [[unroll]] for (uint c = 0u; c < kPer16; ++c) {
-          const uvec4 v = column_of(rows, kBlock, c);
-          staged[place + c * kPitch] = v.x;
-        }
-    }
-  } else {   // some words are not wholly inside the source
-    [[dont_unroll]] for (uint x = gl_LocalInvocationID.x; x < kRows / kBlock * kColumns; x += kWorkgroup) {
-      const uint c = x % kColumns, block = x / kColumns;
-      uvec4 v = uvec4(0u);
-      [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
-        const offset_t at = from + after(begin_d, min(block * kBlock + b, size_d - 1u), true) + offset_t(c);
-        v |= load_bytes(source.base, clamp(at, source.begin, source.end - 1), ELEMENT_BYTES)
-             << (8u * ELEMENT_BYTES % 32u * b);
-      }
-      staged[place_of(c) + block] = v.x;
-    }
-  }
+  stage_tile(source, from, begin_d, size_d, columns);
   barrier();   // the whole tile is staged before loads by other invocations
 
   if (kPacked != 0u) {

@@ -20,79 +20,15 @@ constexpr uint kInner = sectile_constant(PERMUTE_RAGGED_SPEC_INNER, 0u);
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.cuh"
 #include "permute/gaps.cuh"
-#include "permute/register_transpose.cuh"
 
 constexpr uint kTileD = sectile_constant(PERMUTE_RAGGED_SPEC_TILE_D, 128u);
 constexpr uint kRunBytes = sectile_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, 128u);
 constexpr uint kLanesD = sectile_constant(PERMUTE_RAGGED_SPEC_LANES_D, 8u);
+#define OUT_BYTES ELEMENT_BYTES
+constexpr uint kPositions = 8u / ELEMENT_BYTES;   // elements of a store
+#include "permute/ragged.cuh"
 
-constexpr uint kColumns = kRunBytes / ELEMENT_BYTES;
-constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
-constexpr uint kPositions = 8u / ELEMENT_BYTES;            // elements of a store
-constexpr uint kLanesS = kWorkgroup / kLanesD;
-constexpr uint kAccesses = kTileD / kPositions / kLanesD;   // of a column, by an invocation
-constexpr uint kRows = PERMUTE_RAGGED_ROWS(kTileD, ELEMENT_BYTES, kPacked);
-constexpr uint kBlock = ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // rows of a block
-constexpr uint kBlockShift = ELEMENT_BYTES == 1 ? 2u : ELEMENT_BYTES == 2 ? 1u : 0u;
-constexpr uint kWordsOf = ELEMENT_BYTES < 4 ? 1u : ELEMENT_BYTES / 4u;    // words of a column of a block
-constexpr uint kRowLoads = kRunBytes / 16u;
 constexpr int kAtOnce = 4;   // accesses of a packed tile that are read before they are stored
-constexpr uint kBlocks = kRows / kBlock * kRowLoads;
-constexpr uint kLoads = (kBlocks + kWorkgroup - 1u) / kWorkgroup;   // blocks of an invocation
-constexpr uint kPitch = PERMUTE_RAGGED_PITCH(kRows, ELEMENT_BYTES, kPacked), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
-SECTILE_SHARED(uint, staged, PERMUTE_RAGGED_SHARED_WORDS(kRows, kRunBytes, ELEMENT_BYTES, kPacked));
-
-// Digits of an index of D or S: of its inner axes, then of the outermost.
-struct Digits {
-  uint inner[2], outer;
-};
-
-__device__ __forceinline__ Digits digits_of(const PermutePush& push, uint index, const bool d) {
-  Digits g;
-#pragma unroll
-  for (uint i = 0u; i < 2u; ++i) {
-    g.inner[i] = 0u;
-    if (i < kInner) {
-      const uint size = d ? inner_sizes(push, i) & 0xffffu : inner_sizes(push, i) >> 16u;
-      g.inner[i] = index % size;
-      index /= size;
-    }
-  }
-  g.outer = index;
-  return g;
-}
-
-// `n` indices after `g`, fewer than 2^16.
-__device__ __forceinline__ Digits advance(const PermutePush& push, Digits g, uint n, const bool d) {
-#pragma unroll
-  for (uint i = 0u; i < 2u; ++i) {
-    if (i < kInner) {
-      const uint size = d ? inner_sizes(push, i) & 0xffffu : inner_sizes(push, i) >> 16u, sum = g.inner[i] + n;
-      const Divisor by = {size, d ? multiplier_d(push, i) : multiplier_s(push, i)};
-      n = divide(sum, by);
-      g.inner[i] = sum - n * size;
-    }
-  }
-  g.outer += n;
-  return g;
-}
-
-// Elements from where all digits are 0: in the source for D, in the destination for S.
-__device__ __forceinline__ offset_t offset_of(const PermutePush& push, Digits g, const bool d) {
-  offset_t at = offset_t(g.outer) * (d ? src_stride(push, 0u) : dst_stride(push, 1u));
-#pragma unroll
-  for (uint i = 0u; i < 2u; ++i)
-    if (i < kInner) at += offset_t(g.inner[i]) * (d ? inner_src(push, i) : inner_dst(push, i));
-  return at;
-}
-
-// The same `n` indices after `g`.
-__device__ __forceinline__ offset_t after(const PermutePush& push, Digits g, uint n, const bool d) {
-  return offset_of(push, advance(push, g, n, d), d);
-}
-
-// Where a column begins.
-__device__ __forceinline__ uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
 
 // Element `position` of column `c`.
 __device__ __forceinline__ uvec4 element_at(uint position, uint c) {
@@ -130,14 +66,6 @@ __device__ __forceinline__ uvec4 with_next(const uvec4& v, uint c, uint left) {
   if (bytes >= 4u) return {{v[0], (v[1] & kept) | first}};
   return {{(v[0] & kept) | first, second}};
 #endif
-}
-
-// Positions of a row of the destination before the first sector.
-__device__ __forceinline__ uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
-
-// The first position of the invocation's access `u` of a column.
-__device__ __forceinline__ int position_of(uint skip, uint u) {
-  return int(skip + (threadIdx.x % kLanesD + u * kLanesD) * kPositions);
 }
 
 // Every kLanesD-th of a column's positions.
@@ -188,88 +116,20 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   if (id >= id_count(push)) return;
   const Source source = source_of(push.src, source_elements(push));
   const SectileAddress base = rounded_down(push.dst, PERMUTE_SECTOR);
-  // The tile: its number along D and along S, then along the other axes.
-  uint at_d, at_s;
-  if (s_first(push) != 0u) {
-    const uint rest = divide_by_count(push, id, 1u);
-    at_s = id - rest * axis_count(push, 1u);
-    id = divide_by_count(push, rest, 0u);
-    at_d = rest - id * axis_count(push, 0u);
-  } else {
-    at_d = take_digit(push, id, 0u);
-    at_s = take_digit(push, id, 1u);
-  }
-  at_d *= kTileD;
-  at_s *= kPacked != 0u ? tile_s(push) : kColumns;
-  const uint size_d = extent_d(push) - at_d, size_s = extent_s(push) - at_s;   // from the tile's first to the last
+  const Start tile = take_tile(push, id);
+  const uint size_d = extent_d(push) - tile.d, size_s = extent_s(push) - tile.s;   // from the tile's first to the last
   const uint columns = min(size_s, kPacked != 0u ? tile_s(push) : kColumns);
-  const uint last_load = (columns - 1u) & ~(kPer16 - 1u);   // a packed tile may have fewer columns than kColumns
-  const bool first = at_d == 0u;                                     // part of the destination's rows
-  const Digits begin_d = digits_of(push, at_d, true), begin_s = digits_of(push, at_s, false);
+  const bool first = tile.d == 0u;                                     // part of the destination's rows
+  const Digits begin_d = digits_of(push, tile.d, true), begin_s = digits_of(push, tile.s, false);
   // Of the tile's first element of S, with all digits of D 0; and the other way round.
-  offset_t from = source.begin + offset_t(at_s), to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d);
+  offset_t from = source.begin + offset_t(tile.s), to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(tile.d);
 #pragma unroll
   for (uint a = 2u; a < kAxes; ++a) {
     const uint digit = take_digit(push, id, a);
     from += offset_t(digit) * src_stride(push, a);
     to += offset_t(digit) * dst_stride(push, a);
   }
-
-  // The least and greatest element that a row of the tile can begin with.
-  offset_t least = offset_t(begin_d.outer) * src_stride(push, 0u);
-  offset_t most = offset_t(advance(push, begin_d, min(kRows, size_d) - 1u, true).outer) * src_stride(push, 0u);
-#pragma unroll
-  for (uint i = 0u; i < 2u; ++i)
-    if (i < kInner) most += offset_t((inner_sizes(push, i) & 0xffffu) - 1u) * inner_src(push, i);
-  if (from + least >= source.first + offset_t(kPer16) &&
-      from + most + offset_t(kColumns + 2u * kPer16) < source.last) {
-    uvec4 low[kLoads * kBlock], high[kLoads * kBlock];
-    uint byte[kLoads * kBlock];
-#pragma unroll
-    for (uint u = 0u; u < kLoads; ++u) {
-      const uint block = threadIdx.x + u * kWorkgroup;
-#pragma unroll
-      for (uint b = 0u; b < kBlock; ++b) {
-        const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const uint load = kPacked != 0u ? min(block % kRowLoads * kPer16, last_load) : block % kRowLoads * kPer16;
-        const offset_t at = from + after(push, begin_d, row, true) + offset_t(load);
-        byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
-        low[u * kBlock + b] = load_word_at(source, at);
-        high[u * kBlock + b] = load_word_after(source, at);
-      }
-    }
-#pragma unroll
-    for (uint u = 0u; u < kLoads; ++u) {
-      const uint block = threadIdx.x + u * kWorkgroup;
-      uvec4 rows[MAX_VECTOR];
-#pragma unroll
-      for (uint b = 0u; b < kBlock; ++b)
-        rows[b] = join_words(low[u * kBlock + b], high[u * kBlock + b], byte[u * kBlock + b]);
-      const uint place = place_of(block % kRowLoads * kPer16) + block / kRowLoads * kWordsOf;
-      if (kBlocks % kWorkgroup == 0u || block < kBlocks)
-#pragma unroll
-        for (uint c = 0u; c < kPer16; ++c) {
-          const uvec4 v = column_of(rows, kBlock, c);
-#pragma unroll
-          for (uint w = 0u; w < kWordsOf; ++w) staged[place + c * kPitch + w] = v[w];
-        }
-    }
-  } else {   // some words are not wholly inside the source
-#pragma unroll 1
-    for (uint x = threadIdx.x; x < kRows / kBlock * kColumns; x += kWorkgroup) {
-      const uint c = x % kColumns, block = x / kColumns;
-      uvec4 v = {};
-#pragma unroll
-      for (uint b = 0u; b < kBlock; ++b) {
-        const offset_t at = from + after(push, begin_d, min(block * kBlock + b, size_d - 1u), true) + offset_t(c);
-        const offset_t below = at < source.end ? at : source.end - 1;
-        const uvec4 x = load_bytes(source.base, below > source.begin ? below : source.begin, ELEMENT_BYTES);
-        v = {{v[0] | x[0] << (8u * ELEMENT_BYTES % 32u * b), x[1]}};
-      }
-#pragma unroll
-      for (uint w = 0u; w < kWordsOf; ++w) staged[place_of(c) + block * kWordsOf + w] = v[w];
-    }
-  }
+  stage_tile(push, source, from, begin_d, size_d, columns);
   __syncthreads();   // the whole tile is staged before loads by other invocations
 
   if (kPacked != 0u) {

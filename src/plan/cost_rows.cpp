@@ -39,6 +39,7 @@ const std::array<Table, kCostTables>& tables() {
       {"permute_words", false, permute_words_rows()},
       {"permute_fused", false, permute_fused_rows()},
       {"permute_fused_block", false, permute_fused_block_rows()},
+      {"permute_fused_ragged", false, permute_fused_ragged_rows()},
       {"matmul_coopmat", true, matmul_coopmat_rows()},
       {"matmul_coopmat2", true, matmul_coopmat2_rows()},
       {"matmul_simt", true, matmul_simt_rows()},

@@ -19,6 +19,7 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
+#include "permute/permute_fused_ragged.abi.h"
 #include "permute/permute_interleave.abi.h"
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
@@ -180,6 +181,11 @@ const std::vector<Interface> kInterfaces = {
      with(kFused, {PERMUTE_FUSED_SPEC_VECTOR_S, PERMUTE_FUSED_SPEC_VECTOR_D, PERMUTE_FUSED_SPEC_TILE_S,
                    PERMUTE_FUSED_SPEC_TILE_D, PERMUTE_FUSED_SPEC_SWAP, PERMUTE_FUSED_SPEC_LANES_D,
                    PERMUTE_FUSED_SPEC_JOINED_S, PERMUTE_FUSED_SPEC_JOINED_D}),
+     true},
+    {"permute_fused_ragged", kPermutePush, kPermuteFields,
+     with(kFused,
+          {PERMUTE_FUSED_RAGGED_SPEC_TILE_D, PERMUTE_FUSED_RAGGED_SPEC_RUN_BYTES, PERMUTE_FUSED_RAGGED_SPEC_LANES_D,
+           PERMUTE_FUSED_RAGGED_SPEC_INNER, PERMUTE_FUSED_RAGGED_SPEC_PACKED}),
      true},
 };
 

@@ -13,11 +13,15 @@ using namespace sectile::test;
 
 namespace {
 
-constexpr const char* kStems[] = {"permute_realign", "permute_ragged", "permute_table"};
+constexpr const char* kStems[] = {"permute_realign", "permute_ragged", "permute_table", "permute_fused_ragged"};
 
 // One that each of these stems takes.
-std::string problem_of(std::string_view stem, const char* type) {
-  return std::string("permute ") + type +
+std::string problem_of(std::string_view stem, std::string_view type) {
+  if (stem == "permute_fused_ragged") {
+    const char* number = type == "b8" ? "u8" : type == "b16" ? "f16" : "f32";
+    return std::string("permute ") + number + " 5x2203x413 axes=0,2,1 out=f16 scale=1 bias=2 act=relu";
+  }
+  return std::string("permute ").append(type) +
          (stem == "permute_realign" ? " 160x73x469 axes=1,0,2" : " 5x2203x413 axes=0,2,1");
 }
 
@@ -49,7 +53,7 @@ TEST_CASE("child: arrays are in registers") {
           compiled.insert(step.kernel.stem + "." + step.kernel.variant);
         }
       }
-    CHECK(compiled.size() == 10);
+    CHECK(compiled.size() == 13);
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "support/scope.hpp"
 
+#include "permute/permute_fused_ragged.abi.h"
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "plan/permute/kernel_words.hpp"
@@ -116,9 +117,11 @@ Groups groups_of(const Step& step, const std::string& candidate) {
     groups.whole = true;  // a box of a whole axis has all of it
     return groups;
   }
-  if (stem == "permute_ragged") {
-    const detail::RaggedConstants constants{.kInner = constant_of(step, PERMUTE_RAGGED_SPEC_INNER),
-                                            .kPacked = constant_of(step, PERMUTE_RAGGED_SPEC_PACKED)};
+  if (stem == "permute_ragged" || stem == "permute_fused_ragged") {
+    const bool fused = stem == "permute_fused_ragged";
+    const detail::RaggedConstants constants{
+        .kInner = constant_of(step, fused ? PERMUTE_FUSED_RAGGED_SPEC_INNER : PERMUTE_RAGGED_SPEC_INNER),
+        .kPacked = constant_of(step, fused ? PERMUTE_FUSED_RAGGED_SPEC_PACKED : PERMUTE_RAGGED_SPEC_PACKED)};
     const std::uint64_t tiles_d = words.count(0), tiles_s = words.count(1);
     const bool s_first = detail::PermuteRaggedWordsReader{constants, words.own()}.s_first() != 0;
     const auto id = [&](std::uint64_t d, std::uint64_t s) { return s_first ? s + d * tiles_s : d + s * tiles_d; };
@@ -162,6 +165,7 @@ constexpr Promise kPromises[] = {
     {"permute_runs direct", {within(400), within(300), X, X, S, S, S}, {X, X, X, X, X, X, X}},
     // Formulas of the tile's sizes. A part of a destination row is whole transactions.
     {"permute_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
+    {"permute_fused_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_realign", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_table", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     // A fixed price for devices that can do no better: no count.

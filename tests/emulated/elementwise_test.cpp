@@ -83,6 +83,38 @@ TEST_CASE("every candidate of generated elementwise permutes comes out right") {
     for (const char* variant : {"word", "word.long", "narrow", "narrow.long"})
       CHECK_MESSAGE(ran.contains(std::string(stem) + "." + variant),
                     std::string(stem) << "." << std::string(variant) << " never ran");
+  for (const char* variant : {"e1", "e2", "e4"})
+    CHECK_MESSAGE(ran.contains("permute_fused_ragged." + std::string(variant)), std::string(variant) << " never ran");
+}
+
+// Terms along D, along S and along neither; D and S of several axes; tiles that are first, inner and last ones of a
+// row; packed tiles; and so many words that not all are pushed.
+TEST_CASE("ragged transposes that compute come out right by every candidate") {
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
+  std::set<std::string> ran;
+  for (const char* text : {"permute u8 2x331x35 axes=0,2,1 out=f16 scale=1 bias=2 src.offset=3 dst.offset=1 align=2",
+                           "permute i8 5x47x9x31 axes=3,2,1,0 out=f32 alpha=0.5 src.offset=5 dst.offset=3 align=4",
+                           "permute f16 2x331x35 axes=0,2,1 out=i8 act=relu bias=1 src.offset=1 dst.offset=7 align=2",
+                           "permute bf16 2x259x67 axes=0,2,1 out=f32 add=packed bias=0 dst.offset=1 align=4",
+                           "permute f32 2x131x103 axes=0,2,1 out=u8 scale=2 add=packed dst.offset=5 align=4",
+                           "permute f32 131x103 axes=1,0 scale=0 bias=1 act=gelu src.offset=1 align=4",
+                           "permute f32 3x401x3 axes=0,2,1 out=f16 scale=2",
+                           "permute u8 3x13x331 axes=0,2,1 out=f16 scale=1 bias=1 dst.offset=1 align=2",
+                           "permute f16 2x29x301 axes=0,2,1 out=f32 bias=2 add=packed align=4",
+                           "permute f32 2x11x203 axes=0,2,1 out=i8 add=packed scale=0 dst.offset=3 align=4",
+                           // Terms along one axis of D or S, and add along all of D.
+                           "permute f16 5x47x9x31 axes=3,2,1,0 out=f32 scale=0 bias=3",
+                           "permute bf16 5x47x9x31 axes=3,2,1,0 scale=1 add=packed",
+                           "permute u8 5x47x9x31 axes=3,2,1,0 out=f16 add=packed dst.offset=1 align=2",
+                           "permute f16 2x3x2x3x41x37 axes=2,0,3,1,5,4 out=f32 scale=4 bias=3 add=packed",
+                           "permute u8 2x3x2x3x41x37 axes=2,0,3,1,5,4 out=f16 scale=5 bias=4",
+                           "permute f32 2x3x2x3x41x37 axes=2,0,3,1,5,4 scale=2 bias=0 add=packed"}) {
+    const auto problem = parse_problem(text);
+    REQUIRE_MESSAGE(problem.has_value(), text);
+    check_candidates(std::get<PermuteProblem>(*problem), profile, 5, ran);
+  }
+  for (const char* variant : {"e1", "e2", "e4", "e1.wide", "e2.wide", "e4.wide"})
+    CHECK_MESSAGE(ran.contains("permute_fused_ragged." + std::string(variant)), std::string(variant) << " never ran");
 }
 
 TEST_CASE("integer sums beyond 32 bits saturate at both ends") {

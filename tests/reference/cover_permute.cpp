@@ -156,24 +156,77 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
       problem.dst_offset = 5;
       cases.push_back({problem, "permute_table"});
     }
-  // Runs that end in zeros, and zeros alone, some of whose words have the ends of two runs.
-  for (const DType type : {DType::b8, DType::b16, DType::b32})
-    for (const bool blocks : {true, false}) {
-      PermuteProblem problem;
-      problem.type = type;
-      problem.shape = blocks ? std::vector<std::int64_t>{1, 1, 7, 11, 16} : std::vector<std::int64_t>{1, 7, 11, 35};
-      problem.src_layout = blocks ? "NCHW16c" : "NHWC";
-      problem.dst_layout = "NCHW32c";
-      if (blocks) problem.extents = {{'C', 13}};
-      problem.src_align = problem.dst_align = size_bytes(type);
-      problem.src_offset = 3;
-      problem.dst_offset = 5;
-      cases.push_back({problem, "permute_realign"});
-    }
+  // Runs that end in zeros, and zeros alone, some of whose words have the ends of two runs; and packed tiles whose last
+  // channels are zeros.
+  for (const DType type : {DType::b8, DType::b16, DType::b32}) {
+    const bool blocks = type != DType::b16;
+    PermuteProblem problem;
+    problem.type = type;
+    problem.shape = blocks ? std::vector<std::int64_t>{1, 1, 7, 11, 16} : std::vector<std::int64_t>{1, 7, 11, 35};
+    problem.src_layout = blocks ? "NCHW16c" : "NHWC";
+    problem.dst_layout = "NCHW32c";
+    if (blocks) problem.extents = {{'C', 13}};
+    problem.src_align = problem.dst_align = size_bytes(type);
+    problem.src_offset = 3;
+    problem.dst_offset = 5;
+    cases.push_back({problem, "permute_realign"});
+    problem.shape = {2, 11, 9, 23};
+    problem.src_layout = "NCHW";
+    problem.extents = {};
+    cases.push_back({problem, "permute_ragged"});
+  }
 }
 
-// What pairs of levels do not promise. Each cast alone: computed numbers seldom are ties or an integer's ends. Records
-// with a channel more or less than there are, of each size of elements. Each activation.
+// Ragged transposes that compute, by the kernel for them: terms along D, along S and along neither, D and S of several
+// axes, tiles that are first, inner and last ones of a row, packed tiles, and so many words that not all are pushed.
+void add_ragged_stages(std::vector<CoveringPermute>& cases) {
+  struct Row {
+    DType from, to;
+    std::vector<std::int64_t> shape;
+    std::vector<int> axes;
+    std::string scale, bias;
+    bool add;
+    std::string_view candidate;
+  };
+  using enum DType;
+  const Row rows[] = {
+      {u8, f16, {2, 331, 35}, {0, 2, 1}, "1", "2", false, "permute_fused_ragged"},
+      {bf16, f32, {5, 47, 9, 31}, {3, 2, 1, 0}, "", "", false, "permute_fused_ragged"},
+      {f32, i8, {2, 331, 35}, {0, 2, 1}, "", "0", true, "permute_fused_ragged"},
+      {f32, f16, {3, 603, 3}, {0, 2, 1}, "2", "1", true, "permute_fused_ragged"},
+      {u8, f16, {2, 11, 203}, {0, 2, 1}, "1", "2", true, "permute_fused_ragged e1 512x16 wg128 packed"},
+      {f16, i8, {3, 13, 331}, {0, 2, 1}, "", "0", false, "permute_fused_ragged e2 512x16 wg128 packed"},
+      {f32, f32, {2, 11, 203}, {0, 2, 1}, "2", "", true, "permute_fused_ragged e4 256x16 wg128 packed"},
+      // Not all words are pushed.
+      {i8, f32, {2, 3, 2, 3, 41, 37}, {2, 0, 3, 1, 5, 4}, "4", "3", true, "permute_fused_ragged"},
+      {f16, i8, {2, 3, 2, 3, 41, 37}, {2, 0, 3, 1, 5, 4}, "5", "4", true, "permute_fused_ragged"},
+      {f32, bf16, {2, 3, 2, 3, 41, 37}, {2, 0, 3, 1, 5, 4}, "0", "5", true, "permute_fused_ragged"},
+  };
+  std::int64_t offset = 0;
+  for (const Row& row : rows) {
+    PermuteProblem problem;
+    problem.type = row.from;
+    problem.shape = row.shape;
+    problem.axes = row.axes;
+    problem.stage.out = row.to;
+    problem.stage.scale = row.scale;
+    problem.stage.bias = row.bias;
+    problem.stage.add = row.add;
+    problem.src_align = size_bytes(row.from);
+    problem.dst_align = size_bytes(row.to);
+    problem.src_offset = offset % 7;
+    problem.dst_offset = ++offset % 5;
+    cases.push_back({problem, std::string(row.candidate)});
+  }
+}
+
+// No number is rounded or too large.
+bool is_exact_cast(DType from, DType to) {
+  return size_bytes(from) == 1 ? size_bytes(to) != 1 : size_bytes(from) == 2 && to == DType::f32;
+}
+
+// What pairs of levels do not promise. Each cast that is not exact alone: computed numbers seldom are ties or an
+// integer's ends. Records with a channel more or less than there are, of each size of elements. Each activation.
 void add_fixed(std::vector<CoveringPermute>& cases) {
   constexpr std::array kNumbers = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
   for (const DType from : kNumbers)
@@ -183,7 +236,7 @@ void add_fixed(std::vector<CoveringPermute>& cases) {
       problem.shape = {40, 33};
       problem.axes = {1, 0};
       problem.stage.out = to;
-      if (from != to) cases.push_back({problem, {}});
+      if (from != to && !is_exact_cast(from, to)) cases.push_back({problem, {}});
     }
   for (std::uint8_t activation = 1; activation < kActivations; ++activation) {
     PermuteProblem problem;
@@ -206,6 +259,7 @@ void add_fixed(std::vector<CoveringPermute>& cases) {
     }
   add_long(cases);
   add_anywhere(cases);
+  add_ragged_stages(cases);
 }
 
 }  // namespace

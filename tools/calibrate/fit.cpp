@@ -30,7 +30,7 @@ namespace {
 using detail::CostTable;
 
 bool of_operation(CostTable table, std::string_view operation) {
-  if (operation == "permute") return table <= CostTable::permute_fused_block;
+  if (operation == "permute") return table < CostTable::matmul_coopmat;
   if (operation == "matmul") return table >= CostTable::matmul_coopmat && table <= CostTable::matmul_direct;
   return table >= CostTable::conv2d_coopmat;
 }

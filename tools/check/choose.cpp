@@ -34,7 +34,7 @@ std::string drawn(const CheckOptions& options, const std::vector<std::string>& c
 // Kernels for devices that die of them (dies_of_far_rows): lanes have 64-bit offsets that were two words, or that the
 // driver makes of two.
 bool joins_words(const Candidate& candidate) {
-  constexpr std::array<std::string_view, 2> kStems = {"permute_realign ", "permute_ragged "};
+  constexpr std::array<std::string_view, 3> kStems = {"permute_realign ", "permute_ragged ", "permute_fused_ragged "};
   const auto is = [&](std::string_view stem) { return candidate.name.starts_with(stem); };
   return candidate.name.ends_with(" far") || (candidate.detail.contains(".wide") && std::ranges::any_of(kStems, is));
 }

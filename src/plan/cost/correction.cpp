@@ -50,7 +50,7 @@ std::int64_t times_exp2(std::int64_t value, std::int32_t exponent) noexcept {
 }
 
 std::span<const std::string_view> feature_names(CostTable table) noexcept {
-  if (table <= CostTable::permute_fused_block) return kPermute;
+  if (table < CostTable::matmul_coopmat) return kPermute;
   if (table <= CostTable::conv2d_winograd) return kGemm;
   return kDirect;
 }

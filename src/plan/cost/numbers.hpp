@@ -129,6 +129,7 @@ enum class CostTable : std::uint8_t {
   permute_words,
   permute_fused,
   permute_fused_block,
+  permute_fused_ragged,
   matmul_coopmat,
   matmul_coopmat2,
   matmul_simt,

@@ -166,6 +166,11 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   n.ideal_load_transactions = n.ideal_store_transactions = n.store_transactions =
       ceil_div(words * kWordBytes, transaction);
   n.load_transactions = n.ideal_load_transactions * (run_bytes + transaction - 1) / run_bytes;
+  // Zeros past a limit are not loaded.
+  if (has_bound(c.nest) && c.nest.bound[0].read_limit < c.nest.axis[0].extent)
+    n.load_transactions = n.load_transactions *
+                          static_cast<std::uint64_t>(std::max<std::int64_t>(0, c.nest.bound[0].read_limit)) /
+                          static_cast<std::uint64_t>(c.nest.axis[0].extent);
   if (c.nest.reads_nothing()) n.load_requests = n.load_transactions = n.ideal_load_transactions = 0;
   const Segment s = segment_of(c.nest);
   const auto segment_bytes = static_cast<std::uint64_t>(s.elements) * c.nest.element_bytes;

@@ -59,12 +59,13 @@ struct PermuteContext {
 using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
 
 extern const PermuteStrategy kCopy, kRows, kRealign, kTile, kBlock, kRagged, kTabled, kRuns, kInterleave, kTma, kBox,
-    kWords, kFused, kFusedBlock;
+    kWords, kFused, kFusedBlock, kFusedRagged;
 
 // Names of the tables' rows, see cost_rows().
 std::vector<std::string> permute_copy_rows(), permute_rows_rows(), permute_realign_rows(), permute_tile_rows(),
     permute_block_rows(), permute_ragged_rows(), permute_table_rows(), permute_runs_rows(), permute_interleave_rows(),
-    permute_tma_rows(), permute_box_rows(), permute_words_rows(), permute_fused_rows(), permute_fused_block_rows();
+    permute_tma_rows(), permute_box_rows(), permute_words_rows(), permute_fused_rows(), permute_fused_block_rows(),
+    permute_fused_ragged_rows();
 
 // A candidate's cost in picoseconds of one multiprocessor, with a model's numbers and the correction of `table`, and
 // that cost as time of the whole device.
@@ -107,8 +108,11 @@ struct VectorSide {
 };
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
 
-// Four elements at a time, or 32 bytes, fit along both innermost axes of a transpose: permute_tile and permute_block
-// have wide accesses then, and the kernels for ragged rows are slower (H200, f32 8192x8192: 0.88 of a copy for 0.97).
+// Four elements at a time, or 32 bytes, fit along both innermost axes of a transpose, of bytes 16: permute_tile and
+// permute_block have wide accesses then, and the kernels for ragged rows are slower (H200, f32 8192x8192: 0.88 of a
+// copy for 0.97). Rows of bytes that begin at multiples of 4 or 8 share sectors with others, and the kernels for ragged
+// rows compete (H200, 2026-11-29, CUDA: u8 428x1059760 axes=1,0 0.70 for 0.46, 616818x68 0.60 for 0.36; choices of 383
+// measured problems of bytes are worth 1.064 of the best's time in place of 1.073).
 bool is_aligned_transpose(const PermuteContext& c);
 
 }  // namespace sectile::detail

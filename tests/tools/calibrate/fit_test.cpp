@@ -65,7 +65,7 @@ DeviceClass scrambled_class(const DeviceProfile& profile) {
   };
   detail::for_each_permute_gpu(c.numbers.permute,
                                [&](const char*, std::uint32_t& number, const detail::NumberRule&) { scale(number); });
-  for (std::size_t t = 0; t <= static_cast<std::size_t>(detail::CostTable::permute_fused_block); ++t) {
+  for (std::size_t t = 0; t < static_cast<std::size_t>(detail::CostTable::matmul_coopmat); ++t) {
     c.rows.corrections[t] = {};
     for (detail::RowNumbers& row : c.rows.rows[t]) row.offset = 0;
   }

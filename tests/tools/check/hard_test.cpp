@@ -191,6 +191,7 @@ TEST_CASE("permutes' kernels meet everything that makes a problem hard") {
   check_met("permute", met, "permute_",
             {{"permute_runs", {Side::surplus}, "runs are whole"},
              {"permute_block", {Side::surplus}, "a block must divide its axis"},
+             {"permute_fused_ragged", {Side::surplus}, "the same"},
              {"permute_copy",
               {Side::source_rows, Side::destination_rows, Side::surplus},
               "what is copied is contiguous, in whatever order its axes stand"}});
