@@ -58,3 +58,24 @@ TEST_CASE("packed tiles need rows that follow each other, and few pieces") {
   // The source's rows do not follow each other along that axis.
   CHECK(is_refused("permute u8 56x78x34 axes=2,1,0 src.strides=2730x35x1"));
 }
+
+TEST_CASE("packed tiles end in zeros where a layout's only block does not divide its axis") {
+  const Step step = packed("permute u8 2x11x9x23 layout=NCHW:NCHW32c").steps.at(0);
+  const detail::RaggedConstants constants{.kInner = test::constant_of(step, PERMUTE_RAGGED_SPEC_INNER), .kPacked = 1};
+  test::of_own_words(step, [&](auto own) {
+    const detail::PermuteRaggedWordsReader words{constants, own};
+    CHECK(words.limit_d() == 11);
+    CHECK(words.extent_d() == 32);
+    CHECK(words.source_elements() == 2 * 11 * 9 * 23);  // what lies after the last channel may not exist
+    return 0;
+  });
+  // The kernel knows no bound, and has no words of one.
+  CHECK(test::constant_of(step, PERMUTE_SPEC_READ_BOUNDS) == 0);
+  // Without a limit all of D is read.
+  const Step whole = packed("permute u8 2x25x1000 axes=0,2,1").steps.at(0);
+  const detail::RaggedConstants of_whole{.kInner = test::constant_of(whole, PERMUTE_RAGGED_SPEC_INNER), .kPacked = 1};
+  CHECK(test::of_own_words(whole,
+                           [&](auto own) { return detail::PermuteRaggedWordsReader{of_whole, own}.limit_d(); }) == 25);
+  CHECK(is_refused("permute u8 2x43x9x23 layout=NCHW:NCHW32c"));                // the limit is along two axes
+  CHECK(is_refused("permute u8 2x2x9x23x32 layout=NCHW32c:NHWC extent=C:43"));  // elements are not written
+}
