@@ -217,8 +217,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
 }
 
 std::string print_row(const Row& r) {
-  if (r.packed) return fmt::format("e{} {}x{} wg{} packed", r.element_bytes, r.run_bytes, r.tile_d, r.workgroup);
-  return fmt::format("e{} {}x{} wg{} d{}", r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, r.lanes);
+  return ragged_row_name(r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, r.packed ? 0 : r.lanes);
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 

@@ -241,8 +241,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
 }
 
 std::string print_row(const Row& r) {
-  if (r.packed) return fmt::format("e{} {}x{} wg{} packed", r.element_bytes, r.run_bytes, r.tile_d, r.workgroup);
-  return fmt::format("e{} {}x{} wg{} d{}", r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, r.lanes);
+  return ragged_row_name(r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, r.packed ? 0 : r.lanes);
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
@@ -268,6 +267,12 @@ namespace {
 constexpr std::uint64_t kMostNeighbours = 16;
 
 }  // namespace
+
+std::string ragged_row_name(std::uint32_t element_bytes, std::uint32_t run_bytes, std::uint32_t tile_d,
+                            std::uint32_t workgroup, std::uint32_t lanes) {
+  return fmt::format("e{} {}x{} wg{} {}", element_bytes, run_bytes, tile_d, workgroup,
+                     lanes == 0 ? "packed" : fmt::format("d{}", lanes));
+}
 
 int next_of(const Nest& nest, Side side, const AxisRun& run) {
   if (run.axes == AxisRun::kMostAxes) return -1;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace sectile::detail {
 
@@ -23,6 +24,10 @@ struct AxisRun {
   bool has(int a) const { return std::find(axis.begin(), axis.begin() + axes, a) != axis.begin() + axes; }
   int outer() const { return axis[static_cast<std::size_t>(axes - 1)]; }
 };
+
+// A row's name. No lanes: it is packed.
+std::string ragged_row_name(std::uint32_t element_bytes, std::uint32_t run_bytes, std::uint32_t tile_d,
+                            std::uint32_t workgroup, std::uint32_t lanes);
 
 // The axis that follows a run in its operand; -1 if none does.
 int next_of(const Nest& nest, Side side, const AxisRun& run);
