@@ -1,4 +1,4 @@
-// What permute_fused and permute_fused_block share: words, memory accesses, and the computation on elements.
+// What the permute_fused kernels share: words, memory accesses, and the computation on elements.
 // Include after lib/cuda.cuh. A kernel that has words of its own defines OWN_WORDS, their list. Every CUDA device has
 // 1-byte and 2-byte accesses: the "word" and "narrow" variants are the same code.
 #ifndef ELEMENT_BYTES   // memory.cuh has the type

@@ -1,4 +1,4 @@
-// What permute_fused and permute_fused_block share: words, memory accesses, and the computation on elements.
+// What the permute_fused kernels share: words, memory accesses, and the computation on elements.
 // A kernel that has words of its own defines OWN_WORDS, their list. WORDS (from the variant): 1-byte and 2-byte elements
 // on a device that has only 32-bit accesses.
 #ifdef WIDE

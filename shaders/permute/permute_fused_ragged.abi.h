@@ -1,5 +1,5 @@
-// Interface of permute_fused_ragged: permute_ragged's tiles (permute_ragged.abi.h) with an elementwise
-// stage (permute_fused.abi.h). Elements are computed on their way out of workgroup memory.
+// Interface of permute_fused_ragged: permute_ragged's tiles (permute_ragged.abi.h) with an elementwise stage
+// (permute_fused.abi.h). The stage is computed after an element is read from workgroup memory, before it is stored.
 //
 // The stage's steps and strides along axes 0 and 1 are those of an index of D and of S: a term that moves along one of
 // them does so evenly.

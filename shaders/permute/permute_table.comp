@@ -168,8 +168,8 @@ Tile tile_of(Kind kind) {
   return t;
 }
 
-// Where 16-byte word `k` of a row is in workgroup memory, in 32-bit words, with the rotation of its elements in the lowest
-// two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
+// Where 16-byte word `k` of a row is in workgroup memory, in 32-bit words, with the rotation of its elements in the
+// lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
 uint place_of(uint row, uint k, uint scatter) {
   const uint unit = PERMUTE_TABLE_UNIT(row, k, staging().x, kPositions);
   const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u;

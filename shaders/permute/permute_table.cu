@@ -161,8 +161,8 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
   return t;
 }
 
-// Where 16-byte word `k` of a row is in workgroup memory, in 32-bit words, with the rotation of its elements in the lowest
-// two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
+// Where 16-byte word `k` of a row is in workgroup memory, in 32-bit words, with the rotation of its elements in the
+// lowest two bits. `scatter`: PERMUTE_TABLE_SCATTER's mask.
 __device__ __forceinline__ uint place_of(const PermutePush& push, uint row, uint k, uint scatter) {
   const uint unit = PERMUTE_TABLE_UNIT(row, k, staging(push).x, kPositions);
   const uint turn = ELEMENT_BYTES < 8 ? PERMUTE_TABLE_TURN(unit, scatter) : 0u;

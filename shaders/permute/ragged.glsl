@@ -1,7 +1,7 @@
 // What kernels of ragged transposes share: the tile that is staged column by column, and how it comes there.
 // permute_ragged.abi.h describes the tile. Before it come lib/unaligned.glsl, permute/permute.glsl, and the constants
-// kTileD, kRunBytes, kLanesD, kPacked, kInner and kPositions, the elements of a store. OUT_BYTES: bytes of an element of
-// the destination.
+// kTileD, kRunBytes, kLanesD, kPacked, kInner and kPositions, the elements of a store. OUT_BYTES: bytes of an element
+// of the destination.
 #include "permute/register_transpose.glsl"
 
 const uint kColumns = kRunBytes / ELEMENT_BYTES;
@@ -91,8 +91,8 @@ Start take_tile(inout uint id) {
   return Start(at_d * kTileD, at_s * (kPacked != 0u ? tile_s() : kColumns));
 }
 
-// Stages a tile. `from`: its first element of S, with all digits of D 0. It has `size_d` indices of D from `begin_d` on,
-// of which kRows are loaded, and `columns` of S.
+// Stages a tile. `from`: its first element of S, with all digits of D 0. It has `size_d` indices of D from `begin_d`
+// on, of which kRows are loaded, and `columns` of S.
 void stage_tile(Source source, offset_t from, Digits begin_d, uint size_d, uint columns) {
   const uint rows = kPacked != 0u ? min(size_d, limit_d()) : size_d;   // what is after them is zeros
   const uint last_load = (columns - 1u) & ~(kPer16 - 1u);   // a packed tile may have fewer columns than kColumns

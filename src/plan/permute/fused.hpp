@@ -1,4 +1,4 @@
-// Shared by permute_fused and permute_fused_block: types, access widths and the stage's constants.
+// Shared by the strategies of permutes with an elementwise stage: types, access widths and the stage's constants.
 #pragma once
 
 #include "strategy.hpp"

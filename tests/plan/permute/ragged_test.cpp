@@ -66,7 +66,7 @@ TEST_CASE("packed tiles end in zeros where a layout's only block does not divide
     const detail::PermuteRaggedWordsReader words{constants, own};
     CHECK(words.limit_d() == 11);
     CHECK(words.extent_d() == 32);
-    CHECK(words.source_elements() == 2 * 11 * 9 * 23);  // what lies after the last channel may not exist
+    CHECK(words.source_elements() == 2 * 11 * 9 * 23);  // the source ends with its last channel
     return 0;
   });
   // The kernel knows no bound, and has no words of one.
