@@ -30,12 +30,22 @@ const uint kAccessWords = kPositions * ELEMENT_BYTES / 4u;   // of an access's e
 
 const bool kScaleD = (kStage & PERMUTE_FUSED_SCALE_D) != 0u, kBiasD = (kStage & PERMUTE_FUSED_BIAS_D) != 0u;
 
-// The stage's terms of a column: where they are for its first position, and the elements that all positions share.
+// The stage's terms of a column: where they are for its first position, and what all positions share.
 struct Terms {
   uint scale_at, bias_at;
   float scale, bias;
   offset_t add;
 };
+
+// The terms of column `c`, of those of the tile's first column. What all positions share is loaded.
+Terms terms_of(Terms t, uint c) {
+  t.scale_at += c * scale_step(1u);
+  t.bias_at += c * bias_step(1u);
+  t.add += offset_t(c) * add_stride(1u);
+  if (kHasScale != 0u && !kScaleD) t.scale = vector_element(scale_address(), t.scale_at);
+  if (kHasBias != 0u && !kBiasD) t.bias = vector_element(bias_address(), t.bias_at);
+  return t;
+}
 
 // The elements of a column from `position` on that an access has.
 uvec4 access_at(uint position, uint c) {
@@ -94,11 +104,9 @@ void store_each(Terms t, uvec2 base, offset_t row, uint c, uint begin, uint end)
 
 // Stores a packed tile: `columns` rows of the destination of `d` elements, one after the other from `to` on. An
 // access's elements come from one column after the other.
-void store_packed(Terms t, uvec2 base, offset_t to, uint columns, uint d) {
+void store_packed(Terms first, uvec2 base, offset_t to, uint columns, uint d) {
   const Divisor by_d = divisor_of(d);
   const uint end = columns * d, before = uint(to) % kPositions;   // elements of an access before the tile's first
-  const uint scale_at = t.scale_at, bias_at = t.bias_at;
-  const offset_t add = t.add;
   [[dont_unroll]] for (uint next = gl_LocalInvocationID.x * kPositions; next < end + before;
                        next += kWorkgroup * kPositions) {
     const int begin = int(next) - int(before);
@@ -107,12 +115,7 @@ void store_packed(Terms t, uvec2 base, offset_t to, uint columns, uint d) {
     [[unroll]] for (uint i = 0u; i < kPositions; ++i) {
       uint one[MAX_RUN];
       unpack_elements(kType, 1u, element_at(position, c), 0u, one);
-      t.scale_at = scale_at + c * scale_step(1u);
-      t.bias_at = bias_at + c * bias_step(1u);
-      t.add = add + offset_t(c) * add_stride(1u);
-      if (kHasScale != 0u && !kScaleD) t.scale = vector_element(scale_address(), t.scale_at);
-      if (kHasBias != 0u && !kBiasD) t.bias = vector_element(bias_address(), t.bias_at);
-      x[i] = result_of(t, one[0], position);
+      x[i] = result_of(terms_of(first, c), one[0], position);
       // Elements before the first and after the last are not stored.
       if (begin + int(i) >= 0) ++position;
       if (position == d) {
@@ -144,37 +147,32 @@ void main() {
   // Of the tile's first element of S, with all digits of D 0; and the other way round.
   offset_t from = source.begin + offset_t(tile.s);
   offset_t to = offset_t((push.dst.x & (PERMUTE_SECTOR - 1u)) / kOutBytes) + offset_t(tile.d);
-  offset_t add = offset_t(tile.d) * add_stride(0u) + offset_t(tile.s) * add_stride(1u);
-  uint scale = tile.d * scale_step(0u) + tile.s * scale_step(1u);
-  uint bias = tile.d * bias_step(0u) + tile.s * bias_step(1u);
+  Terms terms;   // of the tile's first column
+  terms.scale = 1.0;
+  terms.bias = 0.0;
+  terms.add = offset_t(tile.d) * add_stride(0u) + offset_t(tile.s) * add_stride(1u);
+  terms.scale_at = tile.d * scale_step(0u) + tile.s * scale_step(1u);
+  terms.bias_at = tile.d * bias_step(0u) + tile.s * bias_step(1u);
   [[unroll]] for (uint a = 2u; a < kAxes; ++a) {
     const uint digit = take_digit(id, a);
     from += offset_t(digit) * src_stride(a);
     to += offset_t(digit) * dst_stride(a);
-    add += offset_t(digit) * add_stride(a);
-    scale += digit * scale_step(a);
-    bias += digit * bias_step(a);
+    terms.add += offset_t(digit) * add_stride(a);
+    terms.scale_at += digit * scale_step(a);
+    terms.bias_at += digit * bias_step(a);
   }
   stage_tile(source, from, begin_d, size_d, columns);
   barrier();   // the whole tile is staged before loads by other invocations
 
-  Terms t;
-  t.scale = 1.0;
-  t.bias = 0.0;
   if (kPacked != 0u) {
-    t.scale_at = scale; t.bias_at = bias; t.add = add;
-    store_packed(t, base, to + after(begin_s, 0u, false), columns, size_d);
+    store_packed(terms, base, to + after(begin_s, 0u, false), columns, size_d);
     return;
   }
   const uint lane = gl_LocalInvocationID.x % kLanesD;
   [[dont_unroll]] for (uint c = gl_LocalInvocationID.x / kLanesD; c < columns; c += kLanesS) {
     const offset_t row = to + after(begin_s, c, false);
     const uint skip = skip_of(row);
-    t.add = add + offset_t(c) * add_stride(1u);
-    t.scale_at = scale + c * scale_step(1u);
-    t.bias_at = bias + c * bias_step(1u);
-    if (kHasScale != 0u && !kScaleD) t.scale = vector_element(scale_address(), t.scale_at);
-    if (kHasBias != 0u && !kBiasD) t.bias = vector_element(bias_address(), t.bias_at);
+    const Terms t = terms_of(terms, c);
     uvec4 v[kAccesses];
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(uint(position_of(skip, u)), c);
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) {

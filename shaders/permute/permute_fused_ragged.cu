@@ -29,12 +29,22 @@ constexpr uint kAccessWords = kPositions * ELEMENT_BYTES / 4u;   // of an access
 
 constexpr bool kScaleD = (kStage & PERMUTE_FUSED_SCALE_D) != 0u, kBiasD = (kStage & PERMUTE_FUSED_BIAS_D) != 0u;
 
-// The stage's terms of a column: where they are for its first position, and the elements that all positions share.
+// The stage's terms of a column: where they are for its first position, and what all positions share.
 struct Terms {
   uint scale_at, bias_at;
   float scale, bias;
   offset_t add;
 };
+
+// The terms of column `c`, of those of the tile's first column. What all positions share is loaded.
+__device__ __forceinline__ Terms terms_of(const PermutePush& push, Terms t, uint c) {
+  t.scale_at += c * scale_step(push, 1u);
+  t.bias_at += c * bias_step(push, 1u);
+  t.add += offset_t(c) * add_stride(push, 1u);
+  if (kHasScale != 0u && !kScaleD) t.scale = vector_element(scale_address(push), t.scale_at);
+  if (kHasBias != 0u && !kBiasD) t.bias = vector_element(bias_address(push), t.bias_at);
+  return t;
+}
 
 // The elements of a column from `position` on that an access has.
 __device__ __forceinline__ uvec4 access_at(uint position, uint c) {
@@ -97,12 +107,10 @@ __device__ __forceinline__ void store_each(const PermutePush& push, const Terms&
 
 // Stores a packed tile: `columns` rows of the destination of `d` elements, one after the other from `to` on. An
 // access's elements come from one column after the other.
-__device__ __forceinline__ void store_packed(const PermutePush& push, Terms t, uint64 base, offset_t to, uint columns,
-                                             uint d) {
+__device__ __forceinline__ void store_packed(const PermutePush& push, Terms first, uint64 base, offset_t to,
+                                             uint columns, uint d) {
   const Divisor by_d = divisor_of(d);
   const uint end = columns * d, before = uint(to) % kPositions;   // elements of an access before the tile's first
-  const uint scale_at = t.scale_at, bias_at = t.bias_at;
-  const offset_t add = t.add;
 #pragma unroll 1
   for (uint next = threadIdx.x * kPositions; next < end + before; next += kWorkgroup * kPositions) {
     const int begin = int(next) - int(before);
@@ -112,12 +120,7 @@ __device__ __forceinline__ void store_packed(const PermutePush& push, Terms t, u
     for (uint i = 0u; i < kPositions; ++i) {
       uint one[MAX_RUN];
       unpack_elements(kType, 1u, element_at(position, c), 0u, one);
-      t.scale_at = scale_at + c * scale_step(push, 1u);
-      t.bias_at = bias_at + c * bias_step(push, 1u);
-      t.add = add + offset_t(c) * add_stride(push, 1u);
-      if (kHasScale != 0u && !kScaleD) t.scale = vector_element(scale_address(push), t.scale_at);
-      if (kHasBias != 0u && !kBiasD) t.bias = vector_element(bias_address(push), t.bias_at);
-      x[i] = result_of(push, t, one[0], position);
+      x[i] = result_of(push, terms_of(push, first, c), one[0], position);
       // Elements before the first and after the last are not stored.
       if (begin + int(i) >= 0) ++position;
       if (position == d) {
@@ -152,25 +155,24 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   // Of the tile's first element of S, with all digits of D 0; and the other way round.
   offset_t from = source.begin + offset_t(tile.s);
   offset_t to = offset_t((push.dst.lo & (PERMUTE_SECTOR - 1u)) / kOutBytes) + offset_t(tile.d);
-  offset_t add = offset_t(tile.d) * add_stride(push, 0u) + offset_t(tile.s) * add_stride(push, 1u);
-  uint scale = tile.d * scale_step(push, 0u) + tile.s * scale_step(push, 1u);
-  uint bias = tile.d * bias_step(push, 0u) + tile.s * bias_step(push, 1u);
+  Terms terms = {};   // of the tile's first column
+  terms.add = offset_t(tile.d) * add_stride(push, 0u) + offset_t(tile.s) * add_stride(push, 1u);
+  terms.scale_at = tile.d * scale_step(push, 0u) + tile.s * scale_step(push, 1u);
+  terms.bias_at = tile.d * bias_step(push, 0u) + tile.s * bias_step(push, 1u);
 #pragma unroll
   for (uint a = 2u; a < kAxes; ++a) {
     const uint digit = take_digit(push, id, a);
     from += offset_t(digit) * src_stride(push, a);
     to += offset_t(digit) * dst_stride(push, a);
-    add += offset_t(digit) * add_stride(push, a);
-    scale += digit * scale_step(push, a);
-    bias += digit * bias_step(push, a);
+    terms.add += offset_t(digit) * add_stride(push, a);
+    terms.scale_at += digit * scale_step(push, a);
+    terms.bias_at += digit * bias_step(push, a);
   }
   stage_tile(push, source, from, begin_d, size_d, columns);
   __syncthreads();   // the whole tile is staged before loads by other invocations
 
-  Terms t = {};
   if (kPacked != 0u) {
-    t.scale_at = scale; t.bias_at = bias; t.add = add;
-    store_packed(push, t, base, to + after(push, begin_s, 0u, false), columns, size_d);
+    store_packed(push, terms, base, to + after(push, begin_s, 0u, false), columns, size_d);
     return;
   }
   const uint lane = threadIdx.x % kLanesD;
@@ -178,11 +180,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   for (uint c = threadIdx.x / kLanesD; c < columns; c += kLanesS) {
     const offset_t row = to + after(push, begin_s, c, false);
     const uint skip = skip_of(row);
-    t.add = add + offset_t(c) * add_stride(push, 1u);
-    t.scale_at = scale + c * scale_step(push, 1u);
-    t.bias_at = bias + c * bias_step(push, 1u);
-    if (kHasScale != 0u && !kScaleD) t.scale = vector_element(scale_address(push), t.scale_at);
-    if (kHasBias != 0u && !kBiasD) t.bias = vector_element(bias_address(push), t.bias_at);
+    const Terms t = terms_of(push, terms, c);
     uvec4 v[kAccesses];
 #pragma unroll
     for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(uint(position_of(skip, u)), c);

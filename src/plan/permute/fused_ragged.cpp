@@ -41,8 +41,6 @@ constexpr Row kTable[] = {
 };
 // clang-format on
 
-constexpr std::int64_t kLeastMib = 8;  // as permute_ragged's
-
 // Elements of an access of the destination.
 std::uint32_t access_of(const Nest& nest) {
   return PERMUTE_FUSED_RAGGED_ACCESS(nest.element_bytes, nest.dst_element_bytes);
@@ -164,12 +162,12 @@ bool fills_tiles(const Nest& nest, const Row& r) {
   if (r.packed) return 6 * runs.d.extent >= r.tile_d;
   if (r.run_bytes <= 32)
     return runs.s.extent <= columns_of(r) && 6 * runs.s.extent >= columns_of(r) && runs.d.extent >= r.tile_d;
-  return ragged_fill(runs, r.tile_d, columns_of(r)) >= (r.element_bytes == 1 ? 5000 : 6000);
+  return fills_ragged_tiles(runs, r.tile_d, columns_of(r), r.element_bytes);
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   if (c.nest.src_innermost() <= 0) return Eligibility::last_resort;  // refused anyway
-  return last_resort_if(c.cpu() || c.below_mib(kLeastMib) || !fills_tiles(c.nest, kTable[row]));
+  return last_resort_if(c.cpu() || c.below_mib(kLeastRaggedMib) || !fills_tiles(c.nest, kTable[row]));
 }
 
 // As permute_ragged's. Each element is computed, and a term is loaded for it.

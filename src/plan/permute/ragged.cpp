@@ -52,9 +52,6 @@ std::uint32_t shared_bytes(const Row& r) {
   return 4 * PERMUTE_RAGGED_SHARED_WORDS(tile_rows(r), r.run_bytes, r.element_bytes, r.packed);
 }
 
-// What is smaller is not worth pipelines of its own.
-constexpr std::int64_t kLeastMib = 8;
-
 // Indices of a run's inner axes: for S, pieces of a packed tile.
 std::int64_t inner_extent(const Nest& nest, const AxisRun& run) {
   return run.extent / nest.axis[static_cast<std::size_t>(run.outer())].extent;
@@ -180,15 +177,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// A tile that is not packed takes the same time however little of it the problem fills, and estimates of large problems
-// are too low then. H200, 2026-11-28, 1,829 problems whose candidates were all timed: no choice is lost where tiles are
-// filled by 3/5 and more. Bytes have little else that is fast: with a half, choices of 1,247 problems are worth 1.035
-// and 1.044 (CUDA, Vulkan) in place of 1.042 and 1.052 (u8 5x14x46x3x3x15x35x21 axes=3,0,4,7,5,2,6,1 0.52 of a copy for
-// 0.19 on CUDA). For f32 32x16x24x20x36x18 axes=5,3,1,0,2,4 it is 0.76 for 0.90.
 bool fills_tiles(const PermuteContext& c, const Row& r) {
   if (r.packed || c.nest.src_innermost() <= 0) return true;  // the latter is refused anyway
-  const std::int64_t fill = ragged_fill(runs_of(c.nest, r), r.tile_d, row_columns(r));
-  return fill >= (r.element_bytes == 1 ? 5000 : 6000);
+  return fills_ragged_tiles(runs_of(c.nest, r), r.tile_d, row_columns(r), r.element_bytes);
 }
 
 // On a CPU workgroup memory is memory, and single elements of 2 bytes and more are as fast in blocks. lavapipe 26.1.6
@@ -206,7 +197,7 @@ Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   if (c.nest.read_bounds() != 0)
     return last_resort_if(c.cpu() || c.below_mib(1) || 2 * c.nest.axis[0].extent < r.tile_d);
   const bool replaced = c.cpu() ? r.run_bytes != 32 : (r.gpus & api) == 0;
-  return last_resort_if(replaced || c.below_mib(kLeastMib) || !fills_tiles(c, r) ||
+  return last_resort_if(replaced || c.below_mib(kLeastRaggedMib) || !fills_tiles(c, r) ||
                         (is_aligned_transpose(c) && ragged_runs(c.nest).inner_axes() == 0));
 }
 
@@ -301,12 +292,16 @@ RaggedRuns ragged_runs(const Nest& nest) {
   }
 }
 
-std::int64_t ragged_fill(const RaggedRuns& runs, std::int64_t tile_d, std::int64_t tile_s) {
+// H200, 2026-11-28, 1,829 problems whose candidates were all timed: no choice is lost where tiles are filled by 3/5 and
+// more. Bytes have little else that is fast: with a half, choices of 1,247 problems are worth 1.035 and 1.044 (CUDA,
+// Vulkan) in place of 1.042 and 1.052 (u8 5x14x46x3x3x15x35x21 axes=3,0,4,7,5,2,6,1 0.52 of a copy for 0.19 on CUDA).
+// For f32 32x16x24x20x36x18 axes=5,3,1,0,2,4 it is 0.76 for 0.90.
+bool fills_ragged_tiles(const RaggedRuns& runs, std::int64_t tile_d, std::int64_t tile_s, std::uint32_t element_bytes) {
   const auto filled = [](std::int64_t extent, std::int64_t tile) {  // in percent
     const std::int64_t tiles = std::max<std::int64_t>(1, (extent + tile - 1) / tile);
     return 100 * extent / (tiles * tile);
   };
-  return filled(runs.d.extent, tile_d) * filled(runs.s.extent, tile_s);
+  return filled(runs.d.extent, tile_d) * filled(runs.s.extent, tile_s) >= (element_bytes == 1 ? 5000 : 6000);
 }
 
 std::int64_t limit_of_d(const Nest& nest) {

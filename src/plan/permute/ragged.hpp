@@ -41,8 +41,12 @@ struct RaggedRuns {
 // The shorter run gets another axis until both are long.
 RaggedRuns ragged_runs(const Nest& nest);
 
-// How much of its tiles a problem fills, in ten thousandths.
-std::int64_t ragged_fill(const RaggedRuns& runs, std::int64_t tile_d, std::int64_t tile_s);
+// What is smaller is not worth pipelines of its own.
+inline constexpr std::int64_t kLeastRaggedMib = 8;
+
+// The problem fills so much of its tiles that the kernel is worth its time. A tile that is not packed takes the same
+// time however little of it the problem fills, and estimates of large problems are too low then.
+bool fills_ragged_tiles(const RaggedRuns& runs, std::int64_t tile_d, std::int64_t tile_s, std::uint32_t element_bytes);
 
 // A tile, as its step is made for it.
 struct RaggedTile {
