@@ -15,6 +15,12 @@ __device__ __forceinline__ T* element_at(SectileAddress base, offset_t at) {
   return global_pointer<T>(uint64(base.hi) << 32 | base.lo, uint64(at) * ELEMENT_BYTES);
 }
 
+// The address of element `at`.
+__device__ __forceinline__ SectileAddress address_at(SectileAddress base, offset_t at) {
+  const uint64 address = (uint64(base.hi) << 32 | base.lo) + uint64(at) * ELEMENT_BYTES;
+  return {uint(address), uint(address >> 32)};
+}
+
 // Loads `bytes` bytes from element `at`. `bytes` is a power of two from ELEMENT_BYTES to 16, constant after
 // specialization. Shorter values are returned in the low bits of word 0. The kernel must not write the source: __ldg
 // uses the read-only path.

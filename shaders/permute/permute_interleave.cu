@@ -83,15 +83,24 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
       for (uint w = 0u; w < kLoad / 4u; ++w) held.word[s * kSourceWords + k * (kLoad / 4u) + w] = value[w];
     }
   }
+  // Every value is there before the first store: the L1 merges stores of parts of a sector that follow each other.
+  uvec4 value[kTargets * kStores];
 #pragma unroll
   for (uint b = 0u; b < kTargets; ++b) {
 #pragma unroll
     for (uint k = 0u; k < kStores; ++k) {
-      uvec4 value = {};
+      uvec4& own = value[b * kStores + k];
+      own = {};
 #pragma unroll
-      for (uint w = 0u; w < kStore / 4u; ++w) value[w] = word_of(held, b, k * (kStore / 4u) + w);
-      const offset_t at = to + offset_t(b) * dst_stride(push, 1u) + offset_t(k * (kStore / ELEMENT_BYTES));
-      store_bytes(push.dst, at, kStore, value);
+      for (uint w = 0u; w < kStore / 4u; ++w) own[w] = word_of(held, b, k * (kStore / 4u) + w);
     }
+  }
+#pragma unroll
+  for (uint b = 0u; b < kTargets; ++b) {
+    // One address and constant offsets: addresses that are computed one by one would come between the stores.
+    const SectileAddress stream = address_at(push.dst, to + offset_t(b) * dst_stride(push, 1u));
+#pragma unroll
+    for (uint k = 0u; k < kStores; ++k)
+      store_bytes(stream, offset_t(k * (kStore / ELEMENT_BYTES)), kStore, value[b * kStores + k]);
   }
 }
