@@ -28,6 +28,7 @@ const std::array<Table, kCostTables>& tables() {
       {"permute_copy", false, permute_copy_rows()},
       {"permute_rows", false, permute_rows_rows()},
       {"permute_realign", false, permute_realign_rows()},
+      {"permute_elements", false, permute_elements_rows()},
       {"permute_tile", false, permute_tile_rows()},
       {"permute_block", false, permute_block_rows()},
       {"permute_ragged", false, permute_ragged_rows()},

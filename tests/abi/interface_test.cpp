@@ -18,6 +18,7 @@
 #include "permute/permute.abi.h"
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
+#include "permute/permute_elements.abi.h"
 #include "permute/permute_fused.abi.h"
 #include "permute/permute_fused_ragged.abi.h"
 #include "permute/permute_interleave.abi.h"
@@ -154,6 +155,8 @@ const std::vector<Interface> kInterfaces = {
      with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS,
                     PERMUTE_BOX_SPEC_UNROLL}),
      true},
+    {"permute_elements", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_ELEMENTS_SPEC_UNROLL, PERMUTE_ELEMENTS_SPEC_PITCH}), true},
     {"permute_realign", kPermutePush, kPermuteFields, with(kCommon, {PERMUTE_REALIGN_SPEC_EARLY}), true},
     {"permute_ragged", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_RAGGED_SPEC_TILE_D, PERMUTE_RAGGED_SPEC_RUN_BYTES, PERMUTE_RAGGED_SPEC_LANES_D,

@@ -13,7 +13,8 @@ using namespace sectile::test;
 
 namespace {
 
-constexpr const char* kStems[] = {"permute_realign", "permute_ragged", "permute_table", "permute_fused_ragged"};
+constexpr const char* kStems[] = {"permute_realign", "permute_elements", "permute_ragged", "permute_table",
+                                  "permute_fused_ragged"};
 
 // One that each of these stems takes.
 std::string problem_of(std::string_view stem, std::string_view type) {
@@ -21,8 +22,9 @@ std::string problem_of(std::string_view stem, std::string_view type) {
     const char* number = type == "b8" ? "u8" : type == "b16" ? "f16" : "f32";
     return std::string("permute ") + number + " 5x2203x413 axes=0,2,1 out=f16 scale=1 bias=2 act=relu";
   }
-  return std::string("permute ").append(type) +
-         (stem == "permute_realign" ? " 160x73x469 axes=1,0,2" : " 5x2203x413 axes=0,2,1");
+  return std::string("permute ").append(type) + (stem == "permute_realign"    ? " 160x73x469 axes=1,0,2"
+                                                 : stem == "permute_elements" ? " 1600x73x31 axes=1,0,2"
+                                                                              : " 5x2203x413 axes=0,2,1");
 }
 
 }  // namespace

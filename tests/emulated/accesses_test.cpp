@@ -167,6 +167,7 @@ constexpr Promise kPromises[] = {
     {"permute_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_fused_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_realign", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
+    {"permute_elements", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_table", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     // A fixed price for devices that can do no better: no count.
     {"permute_words", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},

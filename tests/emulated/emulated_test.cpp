@@ -308,13 +308,28 @@ TEST_CASE("rows that begin anywhere come out right") {
       problem.dst_strides = {29 * 43 + 3, 43, 1};
       check(problem, stem);
     }
+  // Single elements: runs without a gap and with some, in one segment of several parts, in several, and in short ones.
+  for (const DType type : {DType::b8, DType::b16, DType::b32})
+    for (const std::int64_t run : {2, 3, 7, 19, 31})
+      for (const std::int64_t gap : {0, 1, 2}) {
+        PermuteProblem problem = by_axes(type, {5, 11, 67, run}, {1, 0, 2, 3});
+        const std::int64_t pitch = run + gap, rows = 67 * pitch;
+        problem.dst_strides = {5 * rows, rows, pitch, 1};
+        check(problem, "permute_elements");
+        problem.dst_strides = {5 * (rows + 3) + 1, rows + 3, pitch, 1};
+        check(problem, "permute_elements");
+        if (gap > run) continue;
+        PermuteProblem few = by_axes(type, {61, 3, 3, run}, {0, 2, 1, 3});
+        few.dst_strides = {9 * pitch + 5, 3 * pitch, pitch, 1};
+        check(few, "permute_elements");
+      }
   profile.multiprocessors = 1;  // few places for workgroups: walks have several tiles
   for (const DType type : {DType::b8, DType::b32}) {
     check(by_axes(type, {200, 13, 11}, {0, 2, 1}), "permute_table");
     check(by_axes(type, {5, 4500, 3}, {2, 1, 0}), "permute_table");
     check(by_axes(type, {4, 39, 200, 3}, {1, 2, 0, 3}), "permute_table");
   }
-  for (const char* stem : {"permute_realign", "permute_ragged", "permute_table"})
+  for (const char* stem : {"permute_realign", "permute_ragged", "permute_table", "permute_elements"})
     for (const char* variant : {"e1 ", "e2 ", "e4 ", "e8 "})
       CHECK_MESSAGE((tally.missing(stem) + " ").find(std::string(stem) + "." + variant) == std::string::npos,
                     tally.missing(stem));

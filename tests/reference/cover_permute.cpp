@@ -96,7 +96,8 @@ void add_rows(std::span<const FixedRow> rows, bool anywhere, std::vector<Coverin
         const bool narrow = std::ranges::find(kOfAnySize, stem) == kOfAnySize.end() && stem != "permute_rows";
         if (type == DType::b128 && narrow) continue;                                         // of at most 8 bytes
         if (type == DType::b64 && stem == "permute_runs" && row.shape.back() > 6) continue;  // of at most 48 bytes
-        if (type == DType::b64 && (stem == "permute_realign" || stem == "permute_ragged")) continue;  // of at most 4
+        if (type == DType::b64 && (stem == "permute_realign" || stem == "permute_ragged" || stem == "permute_elements"))
+          continue;  // of at most 4
         PermuteProblem problem;
         problem.type = type;
         problem.shape = row.shape;
@@ -128,7 +129,7 @@ void add_long(std::vector<CoveringPermute>& cases) {
 // that are neither the first nor the last of a row, and packed ones; boxes have one to three axes of either run; walks
 // go along a run and along an axis that is in no run.
 void add_anywhere(std::vector<CoveringPermute>& cases) {
-  const FixedRow rows[] = {{{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign"}},
+  const FixedRow rows[] = {{{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign", "permute_elements"}},
                            {{3, 19, 67}, {1, 0, 2}, {2000, 69, 1}, {"permute_realign"}},
                            {{2, 331, 35}, {0, 2, 1}, {}, {"permute_ragged"}},
                            {{5, 47, 9, 31}, {3, 2, 1, 0}, {}, {"permute_ragged"}},
@@ -142,6 +143,19 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
                            {{97, 64, 16}, {0, 2, 1}, {}, {"permute_table"}},  // positions a power of two apart
                            {{200, 13, 11}, {0, 2, 1}, {}, {"permute_table"}}};
   add_rows(rows, true, cases);
+  // Runs with gaps behind them, in one segment and in several.
+  for (const DType type : {DType::b8, DType::b16, DType::b32}) {
+    PermuteProblem problem;
+    problem.type = type;
+    problem.shape = {21, 5, 47, 11};
+    problem.axes = {1, 0, 2, 3};
+    problem.dst_strides = {21 * 47 * 13, 47 * 13, 13, 1};
+    if (type == DType::b16) problem.dst_strides = {21 * 47 * 13, 47 * 13 + 2, 13, 1};
+    problem.src_align = problem.dst_align = size_bytes(type);
+    problem.src_offset = 3;
+    problem.dst_offset = 5;
+    cases.push_back({problem, "permute_elements"});
+  }
   // Blocks that do not divide their axis, in a box of three position axes and of two.
   for (const DType type : {DType::b8, DType::b32})
     for (const auto& [dst, channels] : {std::pair{"NCHW", 21}, std::pair{"NHWC", 17}}) {

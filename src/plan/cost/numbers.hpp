@@ -118,6 +118,7 @@ enum class CostTable : std::uint8_t {
   permute_copy,
   permute_rows,
   permute_realign,
+  permute_elements,
   permute_tile,
   permute_block,
   permute_ragged,

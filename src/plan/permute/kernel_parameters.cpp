@@ -90,19 +90,6 @@ void add_bounds(Stream& stream, const PermuteConfig& config, const Nest& nest, c
   }
 }
 
-// Destination rows so short that the sectors at their ends count, with gaps behind them, on a GPU that reads such
-// sectors one by one (gaps.cuh; there rows of 512 bytes gain 8 %, so long ones next to nothing).
-bool has_slow_gaps(const Nest& nest, const DeviceProfile& profile) {
-  constexpr std::int64_t kLongRow = 4096;  // bytes
-  if (profile.vendor != "nvidia" || nest.stage.present) return false;
-  const DestinationRow row = destination_row(nest);
-  const std::int64_t bytes = row.elements * nest.dst_element_bytes;
-  if (row.axes == nest.rank || bytes > kLongRow) return false;
-  // An axis that follows more closely is that of a limit: the row is shorter than its axes say.
-  if (nest.axis[static_cast<std::size_t>(row.axes)].dst_stride < row.elements) return false;
-  return bytes % PERMUTE_SECTOR != 0 || nest.alignment(Side::dst, row.along) < PERMUTE_SECTOR;
-}
-
 Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes, const DeviceProfile& profile) {
   const PermuteConstants constants{.kAxes = static_cast<std::uint32_t>(axes), .kStage = config.stage};
   Stream stream;
@@ -128,6 +115,17 @@ Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes, cons
 }
 
 }  // namespace
+
+bool has_slow_gaps(const Nest& nest, const DeviceProfile& profile) {
+  constexpr std::int64_t kLongRow = 4096;  // bytes
+  if (profile.vendor != "nvidia" || nest.stage.present) return false;
+  const DestinationRow row = destination_row(nest);
+  const std::int64_t bytes = row.elements * nest.dst_element_bytes;
+  if (row.axes == nest.rank || bytes > kLongRow) return false;
+  // An axis that follows more closely is that of a limit: the row is shorter than its axes say.
+  if (nest.axis[static_cast<std::size_t>(row.axes)].dst_stride < row.elements) return false;
+  return bytes % PERMUTE_SECTOR != 0 || nest.alignment(Side::dst, row.along) < PERMUTE_SECTOR;
+}
 
 FastDivision fast_division(std::uint32_t d) noexcept {
   const auto shift = static_cast<std::uint32_t>(std::bit_width(d - 1));

@@ -91,4 +91,8 @@ int pushed_axes(int own_words, std::uint32_t bounds = 0) noexcept;
 // What a step of such a kernel is made for: axis_class(), or fewer axes where the words of only so many are pushed.
 int pushed_class(int axes, int own_words, std::uint32_t bounds) noexcept;
 
+// Destination rows so short that the sectors at their ends count, with gaps behind them, on a GPU that reads such
+// sectors one by one (gaps.cuh; there rows of 512 bytes gain 8 %, so long ones next to nothing).
+bool has_slow_gaps(const Nest& nest, const DeviceProfile& profile);
+
 }  // namespace sectile::detail

@@ -5,6 +5,7 @@
 
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
+#include "permute/permute_elements.abi.h"
 #include "permute/permute_fused.abi.h"
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
@@ -39,6 +40,7 @@ struct RaggedConstants {
 
 // A kernel's own.
 SECTILE_WORDS(PermuteBoxWords, NoConstants, PERMUTE_BOX_WORDS);
+SECTILE_WORDS(PermuteElementsWords, NoConstants, PERMUTE_ELEMENTS_WORDS);
 SECTILE_WORDS(PermuteCopyWords, NoConstants, PERMUTE_COPY_WORDS);
 SECTILE_WORDS(PermuteFusedBlockWords, NoConstants, PERMUTE_FUSED_BLOCK_WORDS);
 SECTILE_WORDS(PermuteRaggedWords, RaggedConstants, PERMUTE_RAGGED_WORDS);

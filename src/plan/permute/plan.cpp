@@ -14,9 +14,9 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const PermuteStrategy* kPermute[] = {&kCopy,   &kRows,   &kRealign, &kTile,       &kBlock,
-                                               &kRagged, &kTabled, &kRuns,    &kInterleave, &kTma,
-                                               &kBox,    &kWords,  &kFused,   &kFusedBlock, &kFusedRagged};
+constexpr const PermuteStrategy* kPermute[] = {&kCopy,   &kRows,   &kRealign,    &kElements,   &kTile, &kBlock,
+                                               &kRagged, &kTabled, &kRuns,       &kInterleave, &kTma,  &kBox,
+                                               &kWords,  &kFused,  &kFusedBlock, &kFusedRagged};
 
 const Nest kNoNest;  // costs do not read it
 
@@ -299,9 +299,14 @@ bool has_offsets(const PermuteContext& c, bool wide, Refusal& refusal) {
 
 bool is_aligned_transpose(const PermuteContext& c) {
   const int s = c.nest.src_innermost();
-  const std::uint32_t elements = c.nest.element_bytes == 1 ? 16 : std::min(4u, 32 / c.nest.element_bytes);
+  if (s <= 0) return false;
+  const std::uint32_t e = c.nest.element_bytes, elements = e == 1 ? 16 : std::min(4u, 32 / e);
+  // Addresses are known to be aligned to 16 bytes at most, as a rule: of elements of 8 bytes the sizes decide.
+  const auto whole = [&](int a) { return c.nest.axis[static_cast<std::size_t>(a)].extent % elements == 0; };
+  const std::uint32_t access = std::min(elements, std::max(16 / e, 1u));
   Refusal unsaid(false);
-  return s > 0 && vector_fits(c, {s, Side::src}, elements, unsaid) && vector_fits(c, {0, Side::dst}, elements, unsaid);
+  return whole(s) && whole(0) && vector_fits(c, {s, Side::src}, access, unsaid) &&
+         vector_fits(c, {0, Side::dst}, access, unsaid);
 }
 
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal) {
