@@ -150,7 +150,7 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
     problem.shape = {21, 5, 47, 11};
     problem.axes = {1, 0, 2, 3};
     problem.dst_strides = {21 * 47 * 13, 47 * 13, 13, 1};
-    if (type == DType::b16) problem.dst_strides = {21 * 47 * 13, 47 * 13 + 2, 13, 1};
+    if (type == DType::b16) problem.dst_strides = {21 * (47 * 13 + 2), 47 * 13 + 2, 13, 1};
     problem.src_align = problem.dst_align = size_bytes(type);
     problem.src_offset = 3;
     problem.dst_offset = 5;
