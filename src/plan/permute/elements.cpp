@@ -150,6 +150,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   n.ideal_load_transactions = n.ideal_store_transactions = ceil_div(elements * run / pitch * e, transaction);
   const MergedLoads loads = merged_loads(c, std::max<std::uint64_t>(elements * run / pitch, 1));
   n.load_transactions = loads.transactions;
+  if (!c.cpu() && loads_bursts_again(loads)) n.load_transactions = loads.transactions * (run * e + 63) / (run * e + 31);
   estimate.sector_gap = loads.gap;
   // Sectors with gaps are read as well.
   n.store_transactions = ceil_div(elements * e, transaction) * (pitch > run ? 2 : 1);

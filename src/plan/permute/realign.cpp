@@ -1,5 +1,6 @@
 // permute_realign: moves runs of 16 bytes and more that are contiguous in both operands and begin at any address. What
 // a block of the destination has beyond its axis is written as zeros.
+#include "footprint.hpp"
 #include "strategy.hpp"
 
 #include "permute/permute_realign.abi.h"
@@ -165,7 +166,9 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   n.store_requests = requests;
   n.ideal_load_transactions = n.ideal_store_transactions = n.store_transactions =
       ceil_div(words * kWordBytes, transaction);
-  n.load_transactions = n.ideal_load_transactions * (run_bytes + transaction - 1) / run_bytes;
+  // A run's ends are parts of transactions or, if the rest is not kept, of bursts of 64 bytes.
+  const bool bursts = !c.cpu() && loads_bursts_again(merged_loads(c, words * kWordBytes / c.nest.element_bytes));
+  n.load_transactions = n.ideal_load_transactions * (run_bytes + (bursts ? 64 : transaction) - 1) / run_bytes;
   // Zeros past a limit are not loaded.
   if (has_bound(c.nest) && c.nest.bound[0].read_limit < c.nest.axis[0].extent)
     n.load_transactions = n.load_transactions *

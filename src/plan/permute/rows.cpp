@@ -111,11 +111,8 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   if (!c.cpu() && !c.nest.reads_nothing()) {
     const MergedLoads loads = merged_loads(c, std::uint64_t{d.workgroup} * kTable[row].unroll);
     e.memory_transactions = e.interior.store_transactions + loads.transactions;
-    // What the L2 does not keep until the rest of a burst is loaded comes twice. The fitted share of the gap says so of
-    // narrower elements. H200, 2026-11-28, elements of 16 bytes with a gap of 8 MB and more: 1.4 times the estimate on
-    // either API (12 and 13 problems of docs/figures/calibration, 0.95 with less).
-    constexpr std::uint64_t kKept = std::uint64_t{8} << 20;
-    if (c.nest.element_bytes == 16 && loads.gap >= kKept) e.memory_transactions += loads.transactions / 2;
+    // The fitted share of the gap says so of narrower elements.
+    if (c.nest.element_bytes == 16 && loads_bursts_again(loads)) e.memory_transactions += loads.transactions / 2;
     // Each subgroup that stores a part of a sector has it read. H200, 2026-11-29, bytes in rows with gaps: 0.22 of a
     // copy on either API, estimated at 0.27 (CUDA) and 0.35; elements of 2 and 4 bytes as estimated.
     if (c.nest.element_bytes == 1 && has_slow_gaps(c.nest, c.profile))
