@@ -55,7 +55,7 @@ TEST_CASE("child: arrays are in registers") {
           compiled.insert(step.kernel.stem + "." + step.kernel.variant);
         }
       }
-    CHECK(compiled.size() == 13);
+    CHECK(compiled.size() == 16);
   });
 }
 
