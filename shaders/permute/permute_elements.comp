@@ -5,8 +5,8 @@
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 // Moves short runs element by element. Wide accesses would leave a run's ends in pieces, and each piece is a write of
-// its own to a sector of the L2; here a sector is one. Where runs are in the source is listed in workgroup memory first:
-// an element's run is a division away. permute_elements.abi.h says what a workgroup moves.
+// its own to a sector of the L2; here a sector is one. Where runs are in the source is listed in workgroup memory
+// first: an element's run is a division away. permute_elements.abi.h says what a workgroup moves.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -15,6 +15,7 @@
 #define OWN_WORDS PERMUTE_ELEMENTS_WORDS
 #include "permute/permute.glsl"
 #include "permute/gaps.glsl"
+#include "permute/run.glsl"
 
 layout(constant_id = PERMUTE_ELEMENTS_SPEC_UNROLL) const uint kUnroll = 8u;
 layout(constant_id = PERMUTE_ELEMENTS_SPEC_PITCH) const uint kLeastPitch = 2u;
@@ -23,20 +24,6 @@ const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;  // elements
 const uint kPart = kUnroll * kWorkgroup;              // of a workgroup
 
 shared offset_t listed[PERMUTE_ELEMENTS_RUNS(kPart, kLeastPitch)];   // where runs begin in the source
-
-// First element of a run, by its number in the destination's order.
-struct Run {
-  offset_t from, to;
-};
-Run locate_run(uint number) {
-  Run run = Run(0, 0);
-  [[unroll]] for (uint a = 1u; a < kAxes; ++a) {
-    const uint digit = take_digit(number, a);
-    run.from += offset_t(digit) * src_stride(a);
-    run.to += offset_t(digit) * dst_stride(a);
-  }
-  return run;
-}
 
 // The run of the segment's element `n`, gaps counted.
 uint run_of(uint n) {

@@ -5,8 +5,8 @@
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 // Moves short runs element by element. Wide accesses would leave a run's ends in pieces, and each piece is a write of
-// its own to a sector of the L2; here a sector is one. Where runs are in the source is listed in workgroup memory first:
-// an element's run is a division away. permute_elements.abi.h says what a workgroup moves.
+// its own to a sector of the L2; here a sector is one. Where runs are in the source is listed in workgroup memory
+// first: an element's run is a division away. permute_elements.abi.h says what a workgroup moves.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
@@ -14,6 +14,7 @@
 #define OWN_WORDS PERMUTE_ELEMENTS_WORDS
 #include "permute/permute.cuh"
 #include "permute/gaps.cuh"
+#include "permute/run.cuh"
 
 constexpr uint kUnroll = sectile_constant(PERMUTE_ELEMENTS_SPEC_UNROLL, 8u);
 constexpr uint kLeastPitch = sectile_constant(PERMUTE_ELEMENTS_SPEC_PITCH, 2u);
@@ -22,21 +23,6 @@ constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;  // elements
 constexpr uint kPart = kUnroll * kWorkgroup;              // of a workgroup
 
 SECTILE_SHARED(offset_t, listed, PERMUTE_ELEMENTS_RUNS(kPart, kLeastPitch));   // where runs begin in the source
-
-// First element of a run, by its number in the destination's order.
-struct Run {
-  offset_t from, to;
-};
-__device__ __forceinline__ Run locate_run(const PermutePush& push, uint number) {
-  Run run = {};
-#pragma unroll
-  for (uint a = 1u; a < kAxes; ++a) {
-    const uint digit = take_digit(push, number, a);
-    run.from += offset_t(digit) * src_stride(push, a);
-    run.to += offset_t(digit) * dst_stride(push, a);
-  }
-  return run;
-}
 
 // The run of the segment's element `n`, gaps counted.
 __device__ __forceinline__ uint run_of(const PermutePush& push, uint n) {
