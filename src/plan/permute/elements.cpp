@@ -34,9 +34,10 @@ constexpr std::int64_t kShortSegment = 1024;  // elements
 // What is smaller is not worth a pipeline of its own: 200 random permutes of f16 need 16 (targets.md, Host).
 constexpr std::int64_t kLeastMib = 24;
 
-// Bytes of a run that wider accesses move: permute_realign has 0.52 of a copy for 0.49 on u8 runs of 90 bytes, 100
-// apart (H200, CUDA, 2026-11-29).
+// Bytes of a run that wider accesses move. H200, CUDA, 2026-11-29: permute_realign has 0.52 of a copy for 0.49 on u8
+// runs of 90 bytes, 100 apart, but 0.84 for 0.89 on f32 runs of 108 bytes.
 std::int64_t long_run(const Nest& nest) { return nest.element_bytes == 4 ? 1024 : 128; }
+
 std::uint32_t part_of(const Row& r) { return r.workgroup * r.unroll; }
 
 // Runs that are as far apart in the destination as the first two.
@@ -48,12 +49,9 @@ struct Segment {
 Segment segment_of(const Nest& nest, const Row& r) {
   Segment s;
   s.pitch = nest.axis[1].dst_stride;
-  bool open = true;
-  for (int a = 1; a < nest.rank; ++a) {
-    const NestAxis& axis = nest.axis[static_cast<std::size_t>(a)];
-    open = open && axis.dst_stride == s.pitch * s.runs && s.pitch * s.runs * axis.extent < kMost / 2;
-    (open ? s.runs : s.count) *= axis.extent;
-  }
+  const RunSegment runs = run_segment(nest, s.pitch, kMost / 2);
+  s.runs = runs.runs;
+  s.count = runs.count;
   const std::int64_t sector = PERMUTE_SECTOR / nest.element_bytes;
   s.parts = static_cast<std::int64_t>(ceil_div(static_cast<std::uint64_t>(s.runs * s.pitch + sector - 1), part_of(r)));
   return s;

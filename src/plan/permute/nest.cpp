@@ -277,6 +277,18 @@ DestinationRow destination_row(const Nest& nest) {
   return row;
 }
 
+RunSegment run_segment(const Nest& nest, std::int64_t pitch, std::int64_t most) {
+  RunSegment s;
+  bool open = true;
+  for (int a = 1; a < nest.rank; ++a) {
+    const NestAxis& axis = nest.axis[static_cast<std::size_t>(a)];
+    const std::int64_t elements = pitch * s.runs;
+    open = open && axis.dst_stride == elements && elements * axis.extent < most;
+    (open ? s.runs : s.count) *= axis.extent;
+  }
+  return s;
+}
+
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent) {
   Nest part = nest;
   auto& cut = part.axis[static_cast<std::size_t>(axis)];

@@ -91,6 +91,13 @@ struct DestinationRow {
 };
 DestinationRow destination_row(const Nest& nest);
 
+// Runs along axis 0 that are `pitch` elements apart in the destination, as far as the next axes go on so and with gaps
+// have less than `most` elements.
+struct RunSegment {
+  std::int64_t runs = 1, count = 1;  // of a segment; segments
+};
+RunSegment run_segment(const Nest& nest, std::int64_t pitch, std::int64_t most);
+
 // The part of the nest with `extent` indices of `axis` from `first` on.
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent);
 

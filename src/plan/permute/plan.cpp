@@ -301,7 +301,6 @@ bool is_aligned_transpose(const PermuteContext& c) {
   const int s = c.nest.src_innermost();
   if (s <= 0) return false;
   const std::uint32_t e = c.nest.element_bytes, elements = e == 1 ? 16 : std::min(4u, 32 / e);
-  // Addresses are known to be aligned to 16 bytes at most, as a rule: of elements of 8 bytes the sizes decide.
   const auto whole = [&](int a) { return c.nest.axis[static_cast<std::size_t>(a)].extent % elements == 0; };
   const std::uint32_t access = std::min(elements, std::max(16 / e, 1u));
   Refusal unsaid(false);

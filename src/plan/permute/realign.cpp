@@ -37,19 +37,9 @@ struct Segment {
 };
 
 Segment segment_of(const Nest& nest) {
-  Segment s;
-  s.elements = nest.axis[0].extent;
-  bool open = true;
-  for (int a = 1; a < nest.rank; ++a) {
-    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-    open = open && axis.dst_stride == s.elements && s.elements * axis.extent < kMost;
-    if (open) {
-      s.runs *= axis.extent;
-      s.elements *= axis.extent;
-    } else {
-      s.count *= axis.extent;
-    }
-  }
+  const std::int64_t run = nest.axis[0].extent;
+  const RunSegment runs = run_segment(nest, run, kMost);
+  Segment s{.runs = runs.runs, .elements = run * runs.runs, .count = runs.count};
   const std::int64_t per = kWordBytes / nest.element_bytes;
   s.words = (s.elements + 2 * (per - 1)) / per;
   return s;

@@ -108,8 +108,9 @@ struct VectorSide {
 };
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
 
-// Four elements at a time, or 32 bytes, fit along both innermost axes of a transpose, of bytes 16: permute_tile and
-// permute_block have wide accesses then, and the kernels for ragged rows are slower (H200, f32 8192x8192: 0.88 of a
+// Four elements at a time, or 32 bytes, fit along both innermost axes of a transpose, of bytes 16; of elements of 8
+// bytes the sizes decide, as addresses are seldom known to be aligned to so much. permute_tile and permute_block have
+// wide accesses then, and the kernels for ragged rows are slower (H200, f32 8192x8192: 0.88 of a
 // copy for 0.97). Rows of bytes that begin at multiples of 4 or 8 share sectors with others, and the kernels for ragged
 // rows compete (H200, 2026-11-29, CUDA: u8 428x1059760 axes=1,0 0.70 for 0.46, 616818x68 0.60 for 0.36; choices of 383
 // measured problems of bytes are worth 1.064 of the best's time in place of 1.073).

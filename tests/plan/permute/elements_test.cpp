@@ -26,7 +26,7 @@ TEST_CASE("segments of short runs are cut into parts that begin at sectors") {
   CHECK(parts("permute u8 64x2x15 axes=0,1,2 dst.strides=33x16x1 align=1") == 64);
 }
 
-TEST_CASE("segments of short runs have as many workgroups as a part is small") {
+TEST_CASE("parts of short runs have as many elements by each row, and list runs by their pitch") {
   const std::string text = "permute u8 512x8x15 axes=1,0,2 align=1";
   CHECK(step_of_elements(text, "u32 wg64").grid[0] == 31);
   CHECK(step_of_elements(text, "u16 wg128").grid[0] == 31);
