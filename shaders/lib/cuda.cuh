@@ -45,6 +45,21 @@ __device__ __forceinline__ void prefetch_global(const void* pointer) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(pointer));
 }
 
+// Copies 16 bytes from global to workgroup memory without registers and without waiting for them; before sm_80 with
+// both. Both addresses are multiples of 16. After await_copies() the invocation's own copies are there.
+__device__ __forceinline__ void copy_async(uint* to, const uint4* from) {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(uint(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+#else
+  *reinterpret_cast<uint4*>(to) = __ldg(from);
+#endif
+}
+__device__ __forceinline__ void await_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 // Workgroup memory holds words; these access several at once.
 template <class T>
 __device__ __forceinline__ T load_workgroup(const T* pointer) { return *pointer; }

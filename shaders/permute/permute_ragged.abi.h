@@ -9,7 +9,8 @@
 // more. A packed tile has all indices of D, and the destination's rows follow each other without a gap along the
 // outermost axis of S. It has all indices of the inner axes of S and some of the outermost one, so that its part of the
 // destination is a piece for each index of the inner axes. Pieces are contiguous, and only their first and last sectors
-// are shared with other tiles. Its indices of D from a limit on are zeros and not read: a layout's block that does not
+// are shared with other tiles. Where rows have gaps, as many between any two along the outermost axis of S, its elements
+// are stored one by one. Its indices of D from a limit on are zeros and not read: a layout's block that does not
 // divide its axis.
 #ifndef SECTILE_PERMUTE_RAGGED_ABI_H
 #define SECTILE_PERMUTE_RAGGED_ABI_H
@@ -19,7 +20,8 @@
 #define PERMUTE_RAGGED_SPEC_TILE_D 8      // indices of D; whole sectors
 #define PERMUTE_RAGGED_SPEC_RUN_BYTES 9   // of the source, a multiple of 16
 #define PERMUTE_RAGGED_SPEC_LANES_D 10    // invocations side by side along D
-#define PERMUTE_RAGGED_SPEC_PACKED 11     // 1: the tile is packed
+#define PERMUTE_RAGGED_SPEC_PACKED 11     // not 0: the tile is packed; PERMUTE_RAGGED_GAPS: its rows have gaps
+#define PERMUTE_RAGGED_GAPS 2u
 #define PERMUTE_RAGGED_SPEC_INNER 12      // inner axes of D, and of S; those that are missing have size 1
 
 // Indices of D that a tile loads.

@@ -97,6 +97,49 @@ void store_packed(uvec2 base, offset_t to, Digits begin, uint columns, uint d) {
   }
 }
 
+// Asks for the sectors at the ends of a packed tile's rows that have gaps behind them. Returns 0.
+offset_t ask_for_sectors(uvec2 base, offset_t to, Digits begin, uint columns, uint d) {
+  uint asked = 0u;
+  for (uint c = gl_LocalInvocationID.x; c < columns; c += kWorkgroup) {
+    const offset_t row = to + after(begin, c, false);
+    asked += ask_for_sector(base, row) + ask_for_sector(base, row + offset_t(d - 1u));
+  }
+  return offset_t(asked);
+}
+
+// The same as store_packed() where rows have gaps behind them, by single elements: neighbouring invocations store those
+// of a sector at once, so that it is not written in more parts than it must be. Rows that share sectors are counted
+// with their gaps, others without most of them.
+void store_with_gaps(uvec2 base, offset_t to, Digits begin, uint columns, uint d) {
+  uint pieces = 1u;
+  [[unroll]] for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) pieces *= inner_sizes(i) >> 16u;
+  const uint rows = advance(begin, columns, false).outer - begin.outer;   // of a piece
+  const offset_t pitch = dst_stride(1u);
+  const bool shares = pitch <= offset_t(2u * d);
+  uint counted = shares ? uint(pitch) : 1u;   // positions of a row
+  while (counted < d) counted *= 2u;
+  const Divisor by = divisor_of(counted);
+  [[dont_unroll]] for (uint piece = 0u; piece < pieces; ++piece) {
+    const offset_t first = to + after(begin, piece, false);
+    const uint before = shares ? uint(first) % kSector : 0u, end = before + rows * counted;
+    [[dont_unroll]] for (uint next = gl_LocalInvocationID.x; next < end; next += uint(kAtOnce) * kWorkgroup) {
+      uint v[kAtOnce];
+      offset_t at[kAtOnce];
+      bool stored[kAtOnce];
+      [[unroll]] for (int i = 0; i < kAtOnce; ++i) {
+        const uint x = next + uint(i) * kWorkgroup, n = max(x, before) - before;
+        const uint row = divide(n, by), position = n - row * counted;
+        stored[i] = x >= before && x < end && position < d;
+        at[i] = first + offset_t(row) * pitch + offset_t(position);
+        v[i] = element_at(min(position, d - 1u), min(row * pieces + piece, columns - 1u)).x;
+      }
+      [[unroll]] for (int i = 0; i < kAtOnce; ++i)
+        if (stored[i]) store_bytes(base, at[i], ELEMENT_BYTES, uvec4(v[i], 0u, 0u, 0u));
+    }
+  }
+}
+
 void main() {
   uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
@@ -115,9 +158,14 @@ void main() {
     from += offset_t(digit) * src_stride(a);
     to += offset_t(digit) * dst_stride(a);
   }
+  if (kPacked == PERMUTE_RAGGED_GAPS) to += ask_for_sectors(base, to, begin_s, columns, size_d);
   stage_tile(source, from, begin_d, size_d, columns);
   barrier();   // the whole tile is staged before loads by other invocations
 
+  if (kPacked == PERMUTE_RAGGED_GAPS) {
+    store_with_gaps(base, to, begin_s, columns, size_d);
+    return;
+  }
   if (kPacked != 0u) {
     store_packed(base, to, begin_s, columns, size_d);
     return;

@@ -30,8 +30,10 @@ constexpr uint kPositions = 8u / ELEMENT_BYTES;   // elements of a store
 
 constexpr int kAtOnce = 4;   // accesses of a packed tile that are read before they are stored
 
+struct Staged {};   // nothing depends on the tile
+
 // Element `position` of column `c`.
-__device__ __forceinline__ uvec4 element_at(uint position, uint c) {
+__device__ __forceinline__ uvec4 element_at(const Staged&, uint position, uint c) {
 #if ELEMENT_BYTES == 8
   return {{staged[place_of(c) + 2u * position], staged[place_of(c) + 2u * position + 1u]}};
 #elif ELEMENT_BYTES == 4
@@ -42,7 +44,7 @@ __device__ __forceinline__ uvec4 element_at(uint position, uint c) {
 }
 
 // The positions of column `c` from `position` on that fill an access. It may begin before the column.
-__device__ __forceinline__ uvec4 access_at(int position, uint c) {
+__device__ __forceinline__ uvec4 access_at(const Staged&, int position, uint c) {
 #if ELEMENT_BYTES < 4
   const uint place = place_of(c) + uint(position >> kBlockShift),
              bits = 8u * ELEMENT_BYTES * (uint(position) % kBlock);
@@ -68,11 +70,8 @@ __device__ __forceinline__ uvec4 with_next(const uvec4& v, uint c, uint left) {
 #endif
 }
 
-// Every kLanesD-th of a column's positions.
-__device__ __forceinline__ void store_elements(SectileAddress base, offset_t row, uint c, uint begin, uint end) {
-  for (uint position = begin; position < end; position += kLanesD)
-    store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(position, c));
-}
+constexpr uint kEdgesAtOnce = 1u;
+#include "permute/columns.cuh"
 
 // Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
 // `pieces`-th column, one column after the other. `to` is where all digits of S are 0, `begin` the tile's first column.
@@ -100,12 +99,61 @@ __device__ __forceinline__ void store_packed(const PermutePush& push, SectileAdd
       const int position = min(begins[i], end - 1);
       const uint w = divide(position < 0 ? 0u : uint(position), by_d), c = w * pieces + piece;
       const int inside = position - int(w * d);
-      v[i] = with_next(access_at(inside, c), min(c + pieces, kColumns - 1u), uint(int(d) - inside));
+      v[i] = with_next(access_at(Staged(), inside, c), min(c + pieces, kColumns - 1u), uint(int(d) - inside));
     }
 #pragma unroll
     for (int i = 0; i < kAtOnce; ++i)
       if (next + uint(i) * kWorkgroup < accesses && begins[i] < end)
         store_part(base, row[i] + offset_t(begins[i]), 8u, v[i], -begins[i], end - begins[i]);
+  }
+}
+
+// Asks for the sectors at the ends of a packed tile's rows that have gaps behind them.
+__device__ __forceinline__ void ask_for_sectors(const PermutePush& push, SectileAddress base, offset_t to, Digits begin,
+                                                uint columns, uint d) {
+  for (uint c = threadIdx.x; c < columns; c += kWorkgroup) {
+    const offset_t row = to + after(push, begin, c, false);
+    ask_for_sector(base, row);
+    ask_for_sector(base, row + offset_t(d - 1u));
+  }
+}
+
+// The same as store_packed() where rows have gaps behind them, by single elements: neighbouring invocations store those
+// of a sector at once, so that it is not written in more parts than it must be. Rows that share sectors are counted
+// with their gaps, others without most of them.
+__device__ __forceinline__ void store_with_gaps(const PermutePush& push, SectileAddress base, offset_t to, Digits begin,
+                                                uint columns, uint d) {
+  uint pieces = 1u;
+#pragma unroll
+  for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) pieces *= inner_sizes(push, i) >> 16u;
+  const uint rows = advance(push, begin, columns, false).outer - begin.outer;   // of a piece
+  const offset_t pitch = dst_stride(push, 1u);
+  const bool shares = pitch <= offset_t(2u * d);
+  uint counted = shares ? uint(pitch) : 1u;   // positions of a row
+  while (counted < d) counted *= 2u;
+  const Divisor by = divisor_of(counted);
+#pragma unroll 1
+  for (uint piece = 0u; piece < pieces; ++piece) {
+    const offset_t first = to + after(push, begin, piece, false);
+    const uint before = shares ? uint(first) % kSector : 0u, end = before + rows * counted;
+#pragma unroll 1
+    for (uint next = threadIdx.x; next < end; next += uint(kAtOnce) * kWorkgroup) {
+      uint v[kAtOnce];
+      offset_t at[kAtOnce];
+      bool stored[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const uint x = next + uint(i) * kWorkgroup, n = max(x, before) - before;
+        const uint row = divide(n, by), position = n - row * counted;
+        stored[i] = x >= before && x < end && position < d;
+        at[i] = first + offset_t(row) * pitch + offset_t(position);
+        v[i] = element_at(Staged(), min(position, d - 1u), min(row * pieces + piece, columns - 1u))[0];
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i)
+        if (stored[i]) store_bytes(base, at[i], ELEMENT_BYTES, words_of(v[i]));
+    }
   }
 }
 
@@ -129,49 +177,17 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     from += offset_t(digit) * src_stride(push, a);
     to += offset_t(digit) * dst_stride(push, a);
   }
+  if (kPacked == PERMUTE_RAGGED_GAPS) ask_for_sectors(push, base, to, begin_s, columns, size_d);
   stage_tile(push, source, from, begin_d, size_d, columns);
   __syncthreads();   // the whole tile is staged before loads by other invocations
 
+  if (kPacked == PERMUTE_RAGGED_GAPS) {
+    store_with_gaps(push, base, to, begin_s, columns, size_d);
+    return;
+  }
   if (kPacked != 0u) {
     store_packed(push, base, to, begin_s, columns, size_d);
     return;
   }
-  const uint lane = threadIdx.x % kLanesD, column = threadIdx.x / kLanesD;
-  if (!first && size_d >= kRows) {   // every access is whole
-#pragma unroll
-    for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
-      const uint c = g * kLanesS + column;
-      if (kColumns % kLanesS != 0u && c >= kColumns) break;
-      const offset_t row = to + after(push, begin_s, c, false);
-      const uint skip = skip_of(row);
-      uvec4 v[kAccesses];
-#pragma unroll
-      for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
-#pragma unroll
-      for (uint u = 0u; u < kAccesses; ++u)
-        if (c < size_s) store_bytes(base, row + offset_t(position_of(skip, u)), 8u, v[u]);
-    }
-    return;
-  }
-#pragma unroll 1
-  for (uint c = column; c < columns; c += kLanesS) {
-    const offset_t row = to + after(push, begin_s, c, false);
-    const uint skip = skip_of(row);
-    if (has_gaps(push) && lane == 0u) {
-      if (first) ask_for_sector(base, row);
-      if (size_d < kRows) ask_for_sector(base, row + offset_t(size_d - 1u));
-    }
-    uvec4 v[kAccesses];
-    #pragma unroll
-    for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
-    #pragma unroll
-    for (uint u = 0u; u < kAccesses; ++u) {
-      const int position = position_of(skip, u);
-      if (position + int(kPositions) <= int(size_d)) store_bytes(base, row + offset_t(position), 8u, v[u]);
-    }
-    // What has no whole access: the positions before the first sector, and the row's last ones.
-    if (first) store_elements(base, row, c, lane, min(skip, size_d));
-    const uint tail = skip + ((max(size_d, skip) - skip) & ~(kPositions - 1u));
-    if (tail < skip + kTileD) store_elements(base, row, c, tail + lane, size_d);
-  }
+  store_columns(push, base, to, begin_s, size_d, size_s, columns, first, Staged());
 }

@@ -32,6 +32,7 @@ const std::array<Table, kCostTables>& tables() {
       {"permute_tile", false, permute_tile_rows()},
       {"permute_block", false, permute_block_rows()},
       {"permute_ragged", false, permute_ragged_rows()},
+      {"permute_gather", false, permute_gather_rows()},
       {"permute_table", false, permute_table_rows()},
       {"permute_runs", false, permute_runs_rows()},
       {"permute_interleave", false, permute_interleave_rows()},

@@ -21,6 +21,7 @@
 #include "permute/permute_elements.abi.h"
 #include "permute/permute_fused.abi.h"
 #include "permute/permute_fused_ragged.abi.h"
+#include "permute/permute_gather.abi.h"
 #include "permute/permute_interleave.abi.h"
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
@@ -157,6 +158,10 @@ const std::vector<Interface> kInterfaces = {
      true},
     {"permute_elements", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_ELEMENTS_SPEC_UNROLL, PERMUTE_ELEMENTS_SPEC_PITCH}), true},
+    {"permute_gather", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_GATHER_SPEC_TILE_D, PERMUTE_GATHER_SPEC_WORDS, PERMUTE_GATHER_SPEC_LANES_D,
+                    PERMUTE_GATHER_SPEC_INNER}),
+     false},
     {"permute_realign", kPermutePush, kPermuteFields, with(kCommon, {PERMUTE_REALIGN_SPEC_EARLY}), true},
     {"permute_ragged", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_RAGGED_SPEC_TILE_D, PERMUTE_RAGGED_SPEC_RUN_BYTES, PERMUTE_RAGGED_SPEC_LANES_D,

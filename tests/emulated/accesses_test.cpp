@@ -166,6 +166,7 @@ constexpr Promise kPromises[] = {
     // Formulas of the tile's sizes. A part of a destination row is whole transactions.
     {"permute_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_fused_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
+    {"permute_gather", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_realign", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_elements", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_table", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},

@@ -214,6 +214,12 @@ void store_workgroup(T* pointer, T value) {
   *pointer = value;
 }
 
+inline void copy_async(unsigned* to, const uint4* from, Where where = Where::current()) {
+  if (tracing) widen_word(to, sizeof(uint4));  // before the load is traced
+  *reinterpret_cast<uint4*>(to) = __ldg(from, where);
+}
+inline void await_copies() {}
+
 template <class T>
 T* global_pointer(unsigned long long base, unsigned long long bytes) {
   return reinterpret_cast<T*>(base + bytes);

@@ -122,6 +122,7 @@ enum class CostTable : std::uint8_t {
   permute_tile,
   permute_block,
   permute_ragged,
+  permute_gather,
   permute_table,
   permute_runs,
   permute_interleave,

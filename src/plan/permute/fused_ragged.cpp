@@ -215,7 +215,8 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
 }
 
 std::string print_row(const Row& r) {
-  return ragged_row_name(r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, r.packed ? 0 : r.lanes);
+  return ragged_row_name(r.element_bytes, r.run_bytes, r.tile_d, r.workgroup,
+                         r.packed ? "packed" : fmt::format("d{}", r.lanes));
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 

@@ -14,9 +14,9 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const PermuteStrategy* kPermute[] = {&kCopy,   &kRows,   &kRealign,    &kElements,   &kTile, &kBlock,
-                                               &kRagged, &kTabled, &kRuns,       &kInterleave, &kTma,  &kBox,
-                                               &kWords,  &kFused,  &kFusedBlock, &kFusedRagged};
+constexpr const PermuteStrategy* kPermute[] = {&kCopy,   &kRows,   &kRealign, &kElements,   &kTile,       &kBlock,
+                                               &kRagged, &kGather, &kTabled,  &kRuns,       &kInterleave, &kTma,
+                                               &kBox,    &kWords,  &kFused,   &kFusedBlock, &kFusedRagged};
 
 const Nest kNoNest;  // costs do not read it
 

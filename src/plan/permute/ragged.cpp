@@ -4,6 +4,7 @@
 #include "permute/permute_ragged.abi.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace sectile::detail {
 
@@ -16,8 +17,8 @@ namespace {
 // the same number of blocks, and runs of 128 bytes where 20 KiB are little.
 struct Row {
   std::uint32_t element_bytes, tile_d, run_bytes, workgroup, lanes;
-  bool packed = false;
-  std::uint8_t gpus = kAll;  // on which it competes
+  bool packed = false, gaps = false;  // gaps: packed, and the destination's rows have gaps behind them
+  std::uint8_t gpus = kAll;           // on which it competes
 
   static constexpr std::uint8_t kVulkan = 1, kCuda = 2, kAll = kVulkan | kCuda;
 };
@@ -31,7 +32,9 @@ constexpr Row kTable[] = {
      .gpus = Row::kCuda},
     {.element_bytes = 1, .tile_d = 128, .run_bytes = 128, .workgroup = 256, .lanes = 1, .packed = true,
      .gpus = Row::kCuda},
+    {.element_bytes = 1, .tile_d = 32, .run_bytes = 256, .workgroup = 128, .lanes = 1, .packed = true, .gaps = true},
     {.element_bytes = 2, .tile_d = 32, .run_bytes = 128, .workgroup = 128, .lanes = 1, .packed = true, .gpus = 0},
+    {.element_bytes = 2, .tile_d = 32, .run_bytes = 128, .workgroup = 128, .lanes = 1, .packed = true, .gaps = true},
     {.element_bytes = 2, .tile_d = 112, .run_bytes = 48, .workgroup = 96, .lanes = 4, .gpus = 0},
     {.element_bytes = 2, .tile_d = 112, .run_bytes = 64, .workgroup = 128, .lanes = 4, .gpus = Row::kVulkan},
     {.element_bytes = 2, .tile_d = 112, .run_bytes = 96, .workgroup = 192, .lanes = 4, .gpus = Row::kCuda},
@@ -39,6 +42,7 @@ constexpr Row kTable[] = {
     {.element_bytes = 4, .tile_d = 112, .run_bytes = 128, .workgroup = 256, .lanes = 8, .gpus = Row::kCuda},
     {.element_bytes = 4, .tile_d = 16, .run_bytes = 256, .workgroup = 128, .lanes = 1, .packed = true},
     {.element_bytes = 4, .tile_d = 32, .run_bytes = 128, .workgroup = 128, .lanes = 1, .packed = true, .gpus = 0},
+    {.element_bytes = 4, .tile_d = 16, .run_bytes = 256, .workgroup = 128, .lanes = 1, .packed = true, .gaps = true},
     {.element_bytes = 8, .tile_d = 32, .run_bytes = 128, .workgroup = 128, .lanes = 8},
 };
 // clang-format on
@@ -59,11 +63,12 @@ std::int64_t inner_extent(const Nest& nest, const AxisRun& run) {
 
 std::uint32_t row_columns(const Row& r) { return r.run_bytes / r.element_bytes; }
 
-// The row's packed tiles have all of D and whole pieces, in each of which the destination's rows follow each other.
+// The row's packed tiles have all of D and whole pieces, in each of which the destination's rows follow each other,
+// with gaps or without.
 bool packs(const Nest& nest, const Row& r, const RaggedRuns& runs) {
-  return runs.d.extent <= r.tile_d && runs.d.extent * r.element_bytes >= 8 &&
-         nest.axis[static_cast<std::size_t>(runs.s.outer())].dst_stride == runs.d.extent &&
-         inner_extent(nest, runs.s) <= row_columns(r);
+  const std::int64_t pitch = nest.axis[static_cast<std::size_t>(runs.s.outer())].dst_stride;
+  const bool follows = r.gaps ? pitch > runs.d.extent : pitch == runs.d.extent && pitch * r.element_bytes >= 8;
+  return runs.d.extent <= r.tile_d && follows && inner_extent(nest, runs.s) <= row_columns(r);
 }
 
 // The same for the row. A packed tile has as many axes of D as it can, and S ends with the axis along which the
@@ -133,12 +138,13 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!has_extents(runs, refusal)) return false;
   if (r.packed) {
     const std::int64_t extent = runs.d.extent;
-    if (extent > r.tile_d || extent * r.element_bytes < 8)
+    if (extent > r.tile_d || (!r.gaps && extent * r.element_bytes < 8))
       return refusal.no("a row of the destination has {} elements, a packed tile 8 bytes to {} elements", extent,
                         r.tile_d);
     if (!packs(nest, r, runs))
-      return refusal.no("the destination's rows follow each other along no axis with at most {} columns an index",
-                        row_columns(r));
+      return refusal.no(
+          "the destination's rows follow each other with{} along no axis with at most {} columns an index",
+          r.gaps ? " gaps" : "out gaps", row_columns(r));
   }
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
@@ -171,7 +177,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.add_constant(PERMUTE_RAGGED_SPEC_TILE_D, r.tile_d);
   d.add_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, r.run_bytes);
   d.add_constant(PERMUTE_RAGGED_SPEC_LANES_D, r.lanes);
-  d.add_constant(PERMUTE_RAGGED_SPEC_PACKED, r.packed ? 1 : 0);
+  d.add_constant(PERMUTE_RAGGED_SPEC_PACKED, r.gaps ? PERMUTE_RAGGED_GAPS : r.packed ? 1 : 0);
   d.add_constant(PERMUTE_RAGGED_SPEC_INNER, inner);
   d.workgroup_memory_bytes = shared_bytes(r);
   return d;
@@ -193,12 +199,33 @@ Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   // rows 1.038 and 1.029; f32 1.033 and 1.032, with all the same.
   const Row& r = kTable[row];
   const std::uint8_t api = c.profile.api == Api::cuda ? Row::kCuda : Row::kVulkan;
+  // By other kernels each element of such a row is a write of its own, or several writes share a sector.
+  if (r.gaps) return last_resort_if(c.cpu() || c.below_mib(kLeastRaggedMib) || c.nest.read_bounds() != 0);
   // With a limit little else serves, and nothing that is fast.
   if (c.nest.read_bounds() != 0)
     return last_resort_if(c.cpu() || c.below_mib(1) || 2 * c.nest.axis[0].extent < r.tile_d);
   const bool replaced = c.cpu() ? r.run_bytes != 32 : (r.gpus & api) == 0;
   return last_resort_if(replaced || c.below_mib(kLeastRaggedMib) || !fills_tiles(c, r) ||
                         (is_aligned_transpose(c) && ragged_runs(c.nest).inner_axes() == 0));
+}
+
+// A packed tile whose rows have gaps: each sector that a row has a part of is read and written, and is as a rule a
+// request of its own.
+void count_gaps(const PermuteContext& c, const Row& r, const RaggedRuns& runs, std::uint64_t columns,
+                PermuteEstimate& estimate) {
+  const std::uint64_t transaction = c.profile.transaction_bytes.value_or(32), e = r.element_bytes;
+  const auto d = static_cast<std::uint64_t>(runs.d.extent);
+  const auto pitch = static_cast<std::uint64_t>(c.nest.axis[static_cast<std::size_t>(runs.s.outer())].dst_stride);
+  const bool shares = pitch <= 2 * d;
+  const std::uint64_t counted = shares ? pitch : std::bit_ceil(d);
+  const std::uint64_t sectors = columns * (shares ? pitch * e : d * e + transaction - e) / transaction;
+  AccessCount& n = estimate.interior;
+  n.store_transactions = 2 * sectors + 1;
+  n.ideal_store_transactions = ceil_div(columns * d * e, transaction);
+  n.store_requests = ceil_div(columns * counted, 32);
+  n.bank_conflicts = 0;
+  const std::uint64_t subgroups = ceil_div(r.workgroup, 32);
+  estimate.instructions = subgroups * 200 + n.load_requests * 25 + n.store_requests * 16;
 }
 
 // A row's words of the source begin and end anywhere in a sector. Only a packed tile's part of the destination depends
@@ -225,14 +252,17 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   n.store_requests = ceil_div(own / 8 + std::max<std::uint64_t>(pieces, 1) - 1, 32);
   // Loads of a word from columns whose first sector begins elsewhere: two wait for each other.
   n.bank_conflicts = e < 4 && !r.packed ? 3 * n.store_requests : 0;
+  if (r.gaps) count_gaps(c, r, runs, columns, estimate);
   estimate.edge = estimate.interior;
+  if (r.gaps) return estimate;
   const std::uint64_t store = (e < 4 ? 18 : 10) + (r.packed ? 30 : 0) + (pieces > 1 ? 15 : 0);
   estimate.instructions = subgroups * (100 + loads * (e < 4 ? 60 : 40)) + n.store_requests * store;
   return estimate;
 }
 
 std::string print_row(const Row& r) {
-  return ragged_row_name(r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, r.packed ? 0 : r.lanes);
+  const std::string kind = r.gaps ? "gaps" : r.packed ? "packed" : fmt::format("d{}", r.lanes);
+  return ragged_row_name(r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, kind);
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
@@ -260,9 +290,8 @@ constexpr std::uint64_t kMostNeighbours = 16;
 }  // namespace
 
 std::string ragged_row_name(std::uint32_t element_bytes, std::uint32_t run_bytes, std::uint32_t tile_d,
-                            std::uint32_t workgroup, std::uint32_t lanes) {
-  return fmt::format("e{} {}x{} wg{} {}", element_bytes, run_bytes, tile_d, workgroup,
-                     lanes == 0 ? "packed" : fmt::format("d{}", lanes));
+                            std::uint32_t workgroup, std::string_view kind) {
+  return fmt::format("e{} {}x{} wg{} {}", element_bytes, run_bytes, tile_d, workgroup, kind);
 }
 
 int next_of(const Nest& nest, Side side, const AxisRun& run) {

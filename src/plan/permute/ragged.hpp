@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace sectile::detail {
 
@@ -25,9 +26,9 @@ struct AxisRun {
   int outer() const { return axis[static_cast<std::size_t>(axes - 1)]; }
 };
 
-// A row's name. No lanes: it is packed.
+// A row's name. `kind`: how it stores its tile.
 std::string ragged_row_name(std::uint32_t element_bytes, std::uint32_t run_bytes, std::uint32_t tile_d,
-                            std::uint32_t workgroup, std::uint32_t lanes);
+                            std::uint32_t workgroup, std::string_view kind);
 
 // The axis that follows a run in its operand; -1 if none does.
 int next_of(const Nest& nest, Side side, const AxisRun& run);

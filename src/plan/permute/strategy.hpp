@@ -58,14 +58,14 @@ struct PermuteContext {
 
 using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
 
-extern const PermuteStrategy kCopy, kRows, kRealign, kElements, kTile, kBlock, kRagged, kTabled, kRuns, kInterleave,
-    kTma, kBox, kWords, kFused, kFusedBlock, kFusedRagged;
+extern const PermuteStrategy kCopy, kRows, kRealign, kElements, kTile, kBlock, kRagged, kGather, kTabled, kRuns,
+    kInterleave, kTma, kBox, kWords, kFused, kFusedBlock, kFusedRagged;
 
 // Names of the tables' rows, see cost_rows().
 std::vector<std::string> permute_copy_rows(), permute_rows_rows(), permute_realign_rows(), permute_elements_rows(),
-    permute_tile_rows(), permute_block_rows(), permute_ragged_rows(), permute_table_rows(), permute_runs_rows(),
-    permute_interleave_rows(), permute_tma_rows(), permute_box_rows(), permute_words_rows(), permute_fused_rows(),
-    permute_fused_block_rows(), permute_fused_ragged_rows();
+    permute_tile_rows(), permute_block_rows(), permute_ragged_rows(), permute_gather_rows(), permute_table_rows(),
+    permute_runs_rows(), permute_interleave_rows(), permute_tma_rows(), permute_box_rows(), permute_words_rows(),
+    permute_fused_rows(), permute_fused_block_rows(), permute_fused_ragged_rows();
 
 // A candidate's cost in picoseconds of one multiprocessor, with a model's numbers and the correction of `table`, and
 // that cost as time of the whole device.
