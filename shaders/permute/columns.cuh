@@ -3,7 +3,7 @@
 // access_at(tile, position, c): the positions of column `c` from `position` on that fill a store. It may begin before
 //   the tile's first position or end after its last one;
 // element_at(tile, position, c): one position. `tile`: what they need to know of the tile;
-// kEdgesAtOnce: columns of a row's first and last tile that are read before the first of them is stored.
+// UNROLLED_EDGES: the columns of a row's first and last tile are unrolled.
 constexpr uint kColumnsEach = (kColumns + kLanesS - 1u) / kLanesS;   // of an invocation
 
 // Every kLanesD-th of a column's positions.
@@ -14,8 +14,8 @@ __device__ __forceinline__ void store_elements(const Tile& tile, SectileAddress 
     store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(tile, position, c));
 }
 
-// `to`: where all digits of S are 0; `begin_s`: the tile's first column. It has `columns` of them; there are `size_d` and
-// `size_s` indices from its first to the last ones of D and S. `first`: it is the first tile of its rows.
+// `to`: where all digits of S are 0; `begin_s`: the tile's first column. It has `columns` of them; there are `size_d`
+// and `size_s` indices from its first to the last ones of D and S. `first`: it is the first tile of its rows.
 template <class Tile>
 __device__ __forceinline__ void store_columns(const PermutePush& push, SectileAddress base, offset_t to, Digits begin_s,
                                               uint size_d, uint size_s, uint columns, bool first,
@@ -37,8 +37,15 @@ __device__ __forceinline__ void store_columns(const PermutePush& push, SectileAd
     }
     return;
   }
-#pragma unroll kEdgesAtOnce
+#ifdef UNROLLED_EDGES
+#pragma unroll
+  for (uint g = 0u; g < kColumnsEach; ++g) {
+    const uint c = g * kLanesS + column;
+    if (c >= columns) break;
+#else
+#pragma unroll 1
   for (uint c = column; c < columns; c += kLanesS) {
+#endif
     const offset_t row = to + after(push, begin_s, c, false);
     const uint skip = skip_of(row);
     if (has_gaps(push) && lane == 0u) {

@@ -61,8 +61,11 @@ __device__ __forceinline__ uvec4 access_at(const Places& p, int position, uint c
   return v;
 }
 // H200: f16 163x173x645 axes=0,2,1 0.63 of a copy with one, 0.68 with all; bytes are no faster with all.
-constexpr uint kEdgesAtOnce = ELEMENT_BYTES == 1 ? 1u : kColumns / kLanesS + 1u;
+#if ELEMENT_BYTES > 1
+#define UNROLLED_EDGES
+#endif
 #include "permute/columns.cuh"
+#undef UNROLLED_EDGES
 
 // Stages `rows` rows of the source, of which kRows are loaded, `stride` elements apart from `from` on.
 __device__ __forceinline__ void stage_tile(const Source& source, const Places& p, offset_t from, offset_t stride,

@@ -9,9 +9,9 @@
 // more. A packed tile has all indices of D, and the destination's rows follow each other without a gap along the
 // outermost axis of S. It has all indices of the inner axes of S and some of the outermost one, so that its part of the
 // destination is a piece for each index of the inner axes. Pieces are contiguous, and only their first and last sectors
-// are shared with other tiles. Where rows have gaps, as many between any two along the outermost axis of S, its elements
-// are stored one by one. Its indices of D from a limit on are zeros and not read: a layout's block that does not
-// divide its axis.
+// are shared with other tiles. Where rows have gaps behind them, as long ones along all of the outermost axis of S, its
+// elements are stored one by one. Its indices of D from a limit on are zeros and not read: a layout's block that does
+// not divide its axis.
 #ifndef SECTILE_PERMUTE_RAGGED_ABI_H
 #define SECTILE_PERMUTE_RAGGED_ABI_H
 

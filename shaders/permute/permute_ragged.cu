@@ -70,7 +70,6 @@ __device__ __forceinline__ uvec4 with_next(const uvec4& v, uint c, uint left) {
 #endif
 }
 
-constexpr uint kEdgesAtOnce = 1u;
 #include "permute/columns.cuh"
 
 // Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
