@@ -67,7 +67,8 @@ std::uint32_t row_columns(const Row& r) { return r.run_bytes / r.element_bytes; 
 // with gaps or without.
 bool packs(const Nest& nest, const Row& r, const RaggedRuns& runs) {
   const std::int64_t pitch = nest.axis[static_cast<std::size_t>(runs.s.outer())].dst_stride;
-  const bool follows = r.gaps ? pitch > runs.d.extent : pitch == runs.d.extent && pitch * r.element_bytes >= 8;
+  const bool follows = r.gaps ? destination_row(nest).elements == runs.d.extent && pitch > runs.d.extent
+                              : pitch == runs.d.extent && pitch * r.element_bytes >= 8;
   return runs.d.extent <= r.tile_d && follows && inner_extent(nest, runs.s) <= row_columns(r);
 }
 

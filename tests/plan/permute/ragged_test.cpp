@@ -59,6 +59,19 @@ TEST_CASE("packed tiles need rows that follow each other, and few pieces") {
   CHECK(is_refused("permute u8 56x78x34 axes=2,1,0 src.strides=2730x35x1"));
 }
 
+// Rows with gaps behind them are for another row, and for that alone.
+TEST_CASE("short rows with gaps have tiles of their own") {
+  const auto admits = [](const char* text, const char* row) {
+    return make_plan(parse_problem(text).value(), test::gpu(), {.force = row}).has_value();
+  };
+  constexpr const char* kGaps = "permute_ragged e1 256x32 wg128 gaps";
+  const char* const gaps = "permute u8 22x78x34 axes=2,1,0 dst.strides=1950x25x1 align=1";
+  CHECK(admits(gaps, kGaps));
+  CHECK_FALSE(admits(gaps, kRow));
+  CHECK_FALSE(admits("permute u8 22x78x34 axes=2,1,0 align=1", kGaps));
+  CHECK_FALSE(admits("permute u8 33x78x34 axes=2,1,0 dst.strides=2730x35x1 align=1", kGaps));  // too long
+}
+
 TEST_CASE("packed tiles end in zeros where a layout's only block does not divide its axis") {
   const Step step = packed("permute u8 2x11x9x23 layout=NCHW:NCHW32c").steps.at(0);
   const detail::RaggedConstants constants{.kInner = test::constant_of(step, PERMUTE_RAGGED_SPEC_INNER), .kPacked = 1};
