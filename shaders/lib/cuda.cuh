@@ -49,7 +49,8 @@ __device__ __forceinline__ void prefetch_global(const void* pointer) {
 // both. Both addresses are multiples of 16. After await_copies() the invocation's own copies are there.
 __device__ __forceinline__ void copy_async(uint* to, const uint4* from) {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(uint(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+  const uint place = uint(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place), "l"(from) : "memory");
 #else
   *reinterpret_cast<uint4*>(to) = __ldg(from);
 #endif

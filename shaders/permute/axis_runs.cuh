@@ -1,6 +1,6 @@
-// Runs of axes that ragged transposes have, D along the destination and S along the source, and where a tile lies in them.
-// permute_ragged.abi.h describes both. Before it come permute/permute.cuh and the constants kTileD, kColumns, kLanesD,
-// kPacked, kInner, kSector and kPositions, the elements of a store.
+// Runs of axes that ragged transposes have, D along the destination and S along the source, and where a tile lies in
+// them; permute_ragged.abi.h describes both. Before it come permute/permute.cuh and the constants kTileD, kColumns,
+// kLanesD, kPacked, kInner, kSector and kPositions, the elements of a store.
 
 // Digits of an index of D or S: of its inner axes, then of the outermost.
 struct Digits {

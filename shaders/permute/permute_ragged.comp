@@ -67,12 +67,18 @@ void store_elements(uvec2 base, offset_t row, uint c, uint begin, uint end) {
     store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(position, c));
 }
 
-// Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
-// `pieces`-th column, one column after the other. `to` is where all digits of S are 0, `begin` the tile's first column.
-void store_packed(uvec2 base, offset_t to, Digits begin, uint columns, uint d) {
+// Pieces of the destination that a packed tile has: one for each index of S's inner axes.
+uint pieces_of() {
   uint pieces = 1u;
   [[unroll]] for (uint i = 0u; i < 2u; ++i)
     if (i < kInner) pieces *= inner_sizes(i) >> 16u;
+  return pieces;
+}
+
+// Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
+// `pieces`-th column, one column after the other. `to` is where all digits of S are 0, `begin` the tile's first column.
+void store_packed(uvec2 base, offset_t to, Digits begin, uint columns, uint d) {
+  const uint pieces = pieces_of();
   const int end = int((advance(begin, columns, false).outer - begin.outer) * d);   // of a piece
   // Accesses of a piece at most, wherever it begins: some are idle.
   const uint each = (uint(end) + 2u * (kPositions - 1u)) / kPositions, accesses = pieces * each;
@@ -111,9 +117,7 @@ offset_t ask_for_sectors(uvec2 base, offset_t to, Digits begin, uint columns, ui
 // of a sector at once, so that it is not written in more parts than it must be. Rows that share sectors are counted
 // with their gaps, others without most of them.
 void store_with_gaps(uvec2 base, offset_t to, Digits begin, uint columns, uint d) {
-  uint pieces = 1u;
-  [[unroll]] for (uint i = 0u; i < 2u; ++i)
-    if (i < kInner) pieces *= inner_sizes(i) >> 16u;
+  const uint pieces = pieces_of();
   const uint rows = advance(begin, columns, false).outer - begin.outer;   // of a piece
   const offset_t pitch = dst_stride(1u);
   const bool shares = pitch <= offset_t(2u * d);

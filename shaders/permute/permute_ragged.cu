@@ -72,14 +72,20 @@ __device__ __forceinline__ uvec4 with_next(const uvec4& v, uint c, uint left) {
 
 #include "permute/columns.cuh"
 
-// Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
-// `pieces`-th column, one column after the other. `to` is where all digits of S are 0, `begin` the tile's first column.
-__device__ __forceinline__ void store_packed(const PermutePush& push, SectileAddress base, offset_t to, Digits begin,
-                                             uint columns, uint d) {
+// Pieces of the destination that a packed tile has: one for each index of S's inner axes.
+__device__ __forceinline__ uint pieces_of(const PermutePush& push) {
   uint pieces = 1u;
 #pragma unroll
   for (uint i = 0u; i < 2u; ++i)
     if (i < kInner) pieces *= inner_sizes(push, i) >> 16u;
+  return pieces;
+}
+
+// Stores a packed tile. Each index of S's inner axes has a piece of the destination: the first `d` positions of every
+// `pieces`-th column, one column after the other. `to` is where all digits of S are 0, `begin` the tile's first column.
+__device__ __forceinline__ void store_packed(const PermutePush& push, SectileAddress base, offset_t to, Digits begin,
+                                             uint columns, uint d) {
+  const uint pieces = pieces_of(push);
   const int end = int((advance(push, begin, columns, false).outer - begin.outer) * d);   // of a piece
   // Accesses of a piece at most, wherever it begins: some are idle.
   const uint each = (uint(end) + 2u * (kPositions - 1u)) / kPositions, accesses = pieces * each;
@@ -122,10 +128,7 @@ __device__ __forceinline__ void ask_for_sectors(const PermutePush& push, Sectile
 // with their gaps, others without most of them.
 __device__ __forceinline__ void store_with_gaps(const PermutePush& push, SectileAddress base, offset_t to, Digits begin,
                                                 uint columns, uint d) {
-  uint pieces = 1u;
-#pragma unroll
-  for (uint i = 0u; i < 2u; ++i)
-    if (i < kInner) pieces *= inner_sizes(push, i) >> 16u;
+  const uint pieces = pieces_of(push);
   const uint rows = advance(push, begin, columns, false).outer - begin.outer;   // of a piece
   const offset_t pitch = dst_stride(push, 1u);
   const bool shares = pitch <= offset_t(2u * d);

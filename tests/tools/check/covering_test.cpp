@@ -130,6 +130,6 @@ TEST_CASE("permutes to check meet every pair of levels of their pool") {
   for (const std::uint32_t pair : possible) missing += met.contains(pair) ? 0 : 1;
   CHECK(missing == 0);
   CHECK(possible.size() > 2000);
-  CHECK(covering_permutes(1).size() <= 286);  // with those that reach each kernel
+  CHECK(covering_permutes(1).size() <= 287);  // with those that reach each kernel
   MESSAGE(covering_permutes(1).size() << " permutes, " << met.size() << " pairs");
 }
