@@ -42,7 +42,7 @@ function(install_partly folder fails said)
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${folder} --prefix ${WORK}/partly --config ${BUILD_TYPE}
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   file(GLOB_RECURSE found RELATIVE ${WORK}/partly ${WORK}/partly/*)
-  list(FILTER found EXCLUDE REGEX "include/sectile/.*hpp$|sectileTargets-")
+  list(FILTER found EXCLUDE REGEX "include/sectile/.*h(pp)?$|sectileTargets-")
   list(TRANSFORM found REPLACE ".*/" "")
   list(SORT found)
   set(files "${ARGN}")

@@ -1,6 +1,7 @@
 # cmake --install, and find_package(sectile) over what it leaves.
 #
-# It is installed in parts (cmake/part): the libraries, sectile::packed, sectile::spirv and the command. A part that is
+# It is installed in parts (cmake/part): the libraries, sectile::packed, sectile::spirv, the shared library and the
+# command. A part that is
 # not built, because only some targets were, is left out whole: a package never names a library that is not there.
 option(SECTILE_INSTALL "Have install rules" ${PROJECT_IS_TOP_LEVEL})
 
@@ -31,8 +32,9 @@ list(REMOVE_ITEM libraries sectile_no_shaders)
 set(part_targets_libraries sectile ${libraries})
 set(part_targets_packed sectile_packed sectile_no_shaders)
 set(part_targets_spirv sectile_spirv)
+set(part_targets_c sectile_c)
 set(part_targets_command sectile_command)
-foreach(part libraries packed spirv command)
+foreach(part libraries packed spirv c command)
   list(GET part_targets_${part} 0 first)
   if(TARGET ${first})
     add_subdirectory(${PROJECT_SOURCE_DIR}/cmake/part ${package_built}/${part})

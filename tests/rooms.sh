@@ -25,6 +25,7 @@ tune: backend base
 spirv: module
 vulkan: backend device module shaders
 cuda: backend device
+capi:
 '
 
 # An operation's folder goes by one name.
