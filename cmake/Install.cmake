@@ -1,8 +1,8 @@
 # cmake --install, and find_package(sectile) over what it leaves.
 #
 # It is installed in parts (cmake/part): the libraries, sectile::packed, sectile::spirv, the shared library and the
-# command. A part that is
-# not built, because only some targets were, is left out whole: a package never names a library that is not there.
+# command. A part that is not built, because only some targets were, is left out whole: a package never names a library
+# that is not there.
 option(SECTILE_INSTALL "Have install rules" ${PROJECT_IS_TOP_LEVEL})
 
 # This build folder is no package, but find_package may look here: in `tools/dev shell` it is on PATH. Its version file

@@ -101,8 +101,8 @@ typedef struct SectilePlanOptions {
  * invalid_problem, overflow, unsupported, limit_exceeded. */
 SECTILE_API SectileStatus sectile_plan_create(const SectileProfile* profile, const char* problem,
                                               const SectilePlanOptions* options, SectilePlan** plan);
-/* What sectile_plan_json() wrote, for the same device and planner version. Errors: parse; invalid_plan, which names what
- * differs. */
+/* What sectile_plan_json() wrote, for the same device and planner version. Errors: parse; invalid_plan, which names
+ * what differs. */
 SECTILE_API SectileStatus sectile_plan_from_json(const SectileProfile* profile, const char* json, SectilePlan** plan);
 SECTILE_API void sectile_plan_destroy(SectilePlan* plan);
 
@@ -207,17 +207,17 @@ SECTILE_API uint64_t sectile_vk_device_trim(SectileVkDevice* device);
 typedef struct SectileVkExecutable SectileVkExecutable;
 
 /* Compiles `count` plans on `threads` threads (0: one a processor), and writes as many executables; on an error none.
- * Safe from several threads for one device. any_profile: 1 takes plans of another device's profile. Errors: invalid_plan,
- * missing, unsupported, limit_exceeded, device. */
+ * Safe from several threads for one device. any_profile: 1 takes plans of another device's profile. Errors:
+ * invalid_plan, missing, unsupported, limit_exceeded, device. */
 SECTILE_API SectileStatus sectile_vk_prepare(SectileVkDevice* device, const SectilePlan* const* plans, uint32_t count,
                                              uint32_t threads, uint32_t any_profile,
                                              SectileVkExecutable** executables);
 SECTILE_API void sectile_vk_executable_destroy(SectileVkExecutable* executable);
 
-/* Writes the plan's commands into the app's command buffer. Allocates nothing, locks nothing, submits nothing, waits for
- * nothing. Operands lie in buffers with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. Sources are visible to the compute
- * shader stage before, and results are written by it (VK_ACCESS_SHADER_WRITE_BIT). Errors, before any command is
- * written: missing, invalid_problem (too many operands), misaligned, too_small, overlap. */
+/* Writes the plan's commands into the app's command buffer. Allocates nothing, locks nothing, submits nothing, waits
+ * for nothing. Operands lie in buffers with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. Sources are visible to the
+ * compute shader stage before, and results are written by it (VK_ACCESS_SHADER_WRITE_BIT). Errors, before any command
+ * is written: missing, invalid_problem (too many operands), misaligned, too_small, overlap. */
 SECTILE_API SectileStatus sectile_vk_record(struct VkCommandBuffer_T* commands, const SectileVkExecutable* executable,
                                             const SectileOperandAddress* operands, uint32_t count);
 

@@ -10,6 +10,11 @@ using namespace sectile;
 using capi::given;
 using capi::guarded;
 
+// A role is passed on as its number.
+static_assert(static_cast<int>(OperandRole::source) == SECTILE_SOURCE &&
+              static_cast<int>(OperandRole::destination) == SECTILE_DESTINATION &&
+              static_cast<int>(OperandRole::scratch) == SECTILE_SCRATCH);
+
 namespace {
 
 Result<void> give(Result<DeviceProfile> made, SectileProfile** profile) {

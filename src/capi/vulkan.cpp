@@ -9,8 +9,6 @@ using namespace sectile;
 using capi::given;
 using capi::guarded;
 
-static_assert(static_cast<int>(OperandRole::scratch) == SECTILE_SCRATCH);
-
 SectileStatus sectile_vk_wants_create(SectileGetInstanceProcAddr get_instance_proc_addr, VkInstance_T* instance,
                                       VkPhysicalDevice_T* physical_device, SectileVkWants** wants) {
   return guarded([&]() -> Result<void> {

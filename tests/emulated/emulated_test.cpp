@@ -258,11 +258,13 @@ TEST_CASE("rows that begin anywhere come out right") {
       check(by_axes(type, {3, bytes / element / 15, 5, 7}, {3, 1, 2, 0}), "permute_table");
     }
     // Sources whose rows are every number of bytes apart, modulo 16; columns of one tile and of several; two axes of S.
-    for (const std::int64_t columns : {31, 34, 36, 40, 48, 333})
-      if (type != DType::b64) check(by_axes(type, {2, 601 / element, columns}, {0, 2, 1}), "permute_gather");
-    if (type != DType::b64) check(by_axes(type, {700 / element, 2, 7, 13}, {3, 1, 2, 0}), "permute_gather");
-    // Refused: D would have two axes.
-    if (type != DType::b64) check(by_axes(type, {29, 7, 133}, {2, 1, 0}), "permute_gather");
+    // The last one is refused: D would have two axes.
+    if (type != DType::b64) {
+      for (const std::int64_t columns : {31, 34, 36, 40, 48, 333})
+        check(by_axes(type, {2, 601 / element, columns}, {0, 2, 1}), "permute_gather");
+      check(by_axes(type, {700 / element, 2, 7, 13}, {3, 1, 2, 0}), "permute_gather");
+      check(by_axes(type, {29, 7, 133}, {2, 1, 0}), "permute_gather");
+    }
     // Packed tiles of several pieces: of one axis, of two, of a D of two axes, and of no more than a column each.
     check(by_axes(type, {2, 9, 43, 11}, {0, 3, 2, 1}), "permute_ragged");
     check(by_axes(type, {10, 29, 3, 7}, {3, 2, 1, 0}), "permute_ragged");
