@@ -14,6 +14,9 @@ target_include_directories(sectile_c
   PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(sectile_c PRIVATE
   $<BUILD_INTERFACE:sectile_own> sectile_plan sectile_module sectile_vulkan sectile_shaders)
+if(SECTILE_CUDA)
+  target_link_libraries(sectile_c PRIVATE sectile_cuda)
+endif()
 target_compile_definitions(sectile_c PRIVATE SECTILE_EXPORTS)
 set_target_properties(sectile_c PROPERTIES
   OUTPUT_NAME sectile SOVERSION ${SECTILE_C_API} VERSION ${SECTILE_C_API}.${PROJECT_VERSION} EXPORT_NAME c)

@@ -135,6 +135,7 @@ struct MissingFeature {
   std::string extension;  // "VK_KHR_cooperative_matrix"; empty: Vulkan 1.3 has it
   bool offered = false;   // the device has it, and it was not enabled
   std::string cost;       // "f16, bf16 and int8 products do not use the matrix unit"
+  bool operator==(const MissingFeature&) const = default;
 };
 // One line: "cooperativeMatrix (VK_KHR_cooperative_matrix) was not enabled: f16, ...", or "is not offered: ...".
 std::string print(const MissingFeature& missing);
