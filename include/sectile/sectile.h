@@ -35,8 +35,14 @@
 #endif
 
 #ifdef __cplusplus
+template <class T>
+inline T SectileInitialized() {
+  T out = T();
+  out.size = sizeof(T);
+  return out;
+}
+#define SECTILE_INIT(type) SectileInitialized<type>()
 extern "C" {
-#define SECTILE_INIT(type) {sizeof(type)}
 #else
 #define SECTILE_INIT(type) {.size = sizeof(type)}
 #endif
