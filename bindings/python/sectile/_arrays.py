@@ -114,7 +114,7 @@ def filled(what: str, value: Any, to: str, count: int) -> "np.ndarray[Any, Any]"
 
 
 def is_number(given: Any) -> bool:
-    return np.ndim(given) == 0 and not isinstance(given, (str, bytes))
+    return not isinstance(given, (str, bytes, tuple, list)) and np.ndim(given) == 0
 
 
 def bits_dtype(name: str, dtype: "np.dtype[Any]") -> bool:

@@ -37,7 +37,7 @@ class _Placed:
         if step is None or not self._set_rows(strides[-2], strides[-1], transposes):
             return False
         self.step = step
-        return _arrays.few_gaps(array.shape, strides)
+        return bool(array.flags.c_contiguous) or _arrays.few_gaps(array.shape, strides)
 
     def _set_rows(self, row: int, column: int, transposes: bool) -> bool:
         rows, columns = self.rows, self.columns
@@ -112,6 +112,8 @@ def _sizes(a: "np.ndarray[Any, Any]", b: "np.ndarray[Any, Any]") -> tuple[int, .
     """The batch axes. Errors: invalid_problem (K; batches that do not fit)."""
     if a.shape[-1] != b.shape[-2]:
         raise invalid("K", f"{a.shape[-1]} in a, {b.shape[-2]} in b", "as many columns in a as rows in b")
+    if a.ndim == b.ndim == 2:
+        return ()
     try:
         return np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     except ValueError:

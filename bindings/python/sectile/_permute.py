@@ -1,6 +1,7 @@
 """permute: axes, layouts, and a computation on each element."""
 from __future__ import annotations
 
+import operator
 import re
 from typing import Any, Optional, Sequence
 
@@ -73,8 +74,8 @@ def _axes_of(axes: Optional[Sequence[int]], rank: int) -> list[int]:
     if axes is None:
         return list(range(rank))[::-1]
     try:
-        given = [axes.__index__()] if hasattr(axes, "__index__") else [axis.__index__() for axis in axes]
-    except (AttributeError, TypeError):
+        given = [operator.index(axis) for axis in axes]
+    except TypeError:
         raise invalid("axes", repr(axes), "integers, as (0, 3, 1, 2)") from None
     return [axis + rank if -rank <= axis < 0 else axis for axis in given]
 

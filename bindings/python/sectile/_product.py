@@ -83,9 +83,8 @@ def type_words(types: Types, names: tuple[str, str], quantized: bool) -> list[st
 def number_words(alpha: Any, beta: Any, has_c: bool) -> list[str]:
     """Errors: invalid_problem (no finite number; beta without C, whose beta is 1 where the caller says none)."""
     words = []
-    factor = _arrays.finite("alpha", alpha)
-    if factor != 1:
-        words.append(f"alpha={_arrays.decimal(factor)}")
+    if alpha != 1:
+        words.append(f"alpha={_arrays.decimal(_arrays.finite('alpha', alpha))}")
     if not has_c and beta is not None and _arrays.finite("beta", beta) != 0:
         raise invalid("beta", beta, "c, which it is a factor of")
     of_c = (1.0 if beta is None else _arrays.finite("beta", beta)) if has_c else 0.0

@@ -96,7 +96,8 @@ def native(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
 
 def bf16_bits(array: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
     """f32 or f64 rounded once to bf16, to nearest, ties to even, as uint16."""
-    single = array.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = array.astype(np.float32)
     bits = single.view(np.uint32)
     if array.dtype == np.float64:
         # Rounded to odd in between, so that the second rounding sees what the first one left out.
