@@ -421,6 +421,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     -DGENERATOR=${CMAKE_GENERATOR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -DVOLK_SOURCE=${SECTILE_VOLK_SOURCE}
     -DDRIVER=$<$<BOOL:${SECTILE_ICD_lavapipe}>:${SECTILE_ICD_lavapipe}> -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
 endif()
+include(PythonTests)
 include(Documentation)
 
 if(SECTILE_BUILD_FUZZERS)

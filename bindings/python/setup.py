@@ -3,6 +3,7 @@
 pip builds in this folder, which may be an installed tree that the user cannot write to: what is built goes to a
 temporary folder.
 """
+
 import atexit
 import pathlib
 import runpy
@@ -29,5 +30,4 @@ class BuildPy(build_py):
 
 work = tempfile.mkdtemp(prefix="sectile-build-")
 atexit.register(shutil.rmtree, work, ignore_errors=True)
-setup(cmdclass={"build_py": BuildPy},
-      options={"egg_info": {"egg_base": work}, "build": {"build_base": work}})
+setup(cmdclass={"build_py": BuildPy}, options={"egg_info": {"egg_base": work}, "build": {"build_base": work}})

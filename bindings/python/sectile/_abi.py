@@ -1,5 +1,6 @@
 """sectile.h as ctypes: the functions and structs that this package uses. tests/test_abi.py compares them with the
 header."""
+
 from __future__ import annotations
 
 import ctypes
@@ -10,8 +11,14 @@ Handle = c_void_p
 
 
 class PlanOptions(ctypes.Structure):
-    _fields_ = [("size", c_size_t), ("force", c_char_p), ("explain", c_uint32), ("few_pipelines", c_uint32),
-                ("limit_scratch", c_uint32), ("max_scratch_bytes", c_uint64)]
+    _fields_ = [
+        ("size", c_size_t),
+        ("force", c_char_p),
+        ("explain", c_uint32),
+        ("few_pipelines", c_uint32),
+        ("limit_scratch", c_uint32),
+        ("max_scratch_bytes", c_uint64),
+    ]
 
 
 class OperandInfo(ctypes.Structure):
@@ -22,12 +29,30 @@ class OperandAddress(ctypes.Structure):
     _fields_ = [("address", c_uint64), ("bytes", c_uint64)]
 
 
-STRUCTS = {"SectilePlanOptions": PlanOptions, "SectileOperandInfo": OperandInfo,
-           "SectileOperandAddress": OperandAddress}
+STRUCTS = {
+    "SectilePlanOptions": PlanOptions,
+    "SectileOperandInfo": OperandInfo,
+    "SectileOperandAddress": OperandAddress,
+}
 
 # SectileStatus, in its order.
-STATUSES = ("ok", "parse", "invalid_problem", "overflow", "overlap", "unsupported", "limit_exceeded", "invalid_plan",
-            "misaligned", "too_small", "missing", "io", "device", "compile", "no_memory")
+STATUSES = (
+    "ok",
+    "parse",
+    "invalid_problem",
+    "overflow",
+    "overlap",
+    "unsupported",
+    "limit_exceeded",
+    "invalid_plan",
+    "misaligned",
+    "too_small",
+    "missing",
+    "io",
+    "device",
+    "compile",
+    "no_memory",
+)
 SOURCE, DESTINATION, SCRATCH = 0, 1, 2
 
 _text, _status, _u32, _u64 = c_char_p, c_int, c_uint32, c_uint64

@@ -1,4 +1,5 @@
 """Arrays as operands: which bytes are sent, and which strides of theirs a problem can say."""
+
 from __future__ import annotations
 
 import math
@@ -51,7 +52,7 @@ def reach(array: "np.ndarray[Any, Any]") -> int:
     """Bytes from an array's first element to the end of its last; its strides are not negative."""
     if array.flags.c_contiguous or array.size == 0:
         return array.nbytes
-    return array.itemsize + sum((extent - 1) * stride for extent, stride in zip(array.shape, array.strides))
+    return array.itemsize + sum(int((extent - 1) * stride) for extent, stride in zip(array.shape, array.strides))
 
 
 def element_strides(array: "np.ndarray[Any, Any]") -> Optional[tuple[int, ...]]:
@@ -138,7 +139,7 @@ def check_out(out: Any, shape: tuple[int, ...], fits: bool, want: str) -> "np.nd
 
 
 def activation_words(activation: Any) -> str:
-    """"relu", "leaky_relu:0.1", ("clamp", 0, 6): the problem's word; "" for None and "none"."""
+    """ "relu", "leaky_relu:0.1", ("clamp", 0, 6): the problem's word; "" for None and "none"."""
     if activation is None or activation == "none":
         return ""
     if isinstance(activation, str):
@@ -146,7 +147,7 @@ def activation_words(activation: Any) -> str:
     elif isinstance(activation, (tuple, list)) and activation and isinstance(activation[0], str):
         word = ":".join([activation[0], *(decimal(finite("activation", one)) for one in activation[1:])])
     else:
-        raise invalid("activation", repr(activation), "a word, as \"relu\", or a tuple, as (\"clamp\", 0, 6)")
+        raise invalid("activation", repr(activation), 'a word, as "relu", or a tuple, as ("clamp", 0, 6)')
     if not word or any(c.isspace() or c in "+=," for c in word):
-        raise invalid("activation", repr(word), "one word, as \"relu\" or \"leaky_relu:0.1\"")
+        raise invalid("activation", repr(word), 'one word, as "relu" or "leaky_relu:0.1"')
     return word

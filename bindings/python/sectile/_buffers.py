@@ -1,4 +1,5 @@
 """Device memory that is used again from call to call, up to a bound."""
+
 from __future__ import annotations
 
 import ctypes
@@ -8,11 +9,12 @@ from ._errors import DeviceError, LimitExceededError, NoMemoryError, error_of
 # Up to so many bytes an operand lies in memory that the host has mapped, on a GPU with memory of its own too: the
 # transfer is a copy by the CPU, and saves a submission.
 MAPPED_BYTES = 64 << 10
-MOST_IDLE = 64   # buffers
+MOST_IDLE = 64  # buffers
 
 
 class Buffer:
     """Handle, address and size; `mapped` is the host's address, or 0."""
+
     __slots__ = ("handle", "address", "size", "mapped", "host")
 
     def __init__(self, library: ctypes.CDLL, handle: int, size: int, host: bool) -> None:
@@ -39,7 +41,7 @@ class Pool:
         self._runtime = runtime
         self._limit = limit
         self._all_host = all_host
-        self._idle: list[Buffer] = []   # the oldest first
+        self._idle: list[Buffer] = []  # the oldest first
         self.idle_bytes = 0
 
     def take(self, count: int, scratch: bool = False) -> Buffer:
@@ -56,7 +58,7 @@ class Pool:
         except (DeviceError, NoMemoryError, LimitExceededError):
             if not self._idle:
                 raise
-        self.clear()   # what lies idle may be what is missing
+        self.clear()  # what lies idle may be what is missing
         return self._make(size, host)
 
     def _make(self, size: int, host: bool) -> Buffer:

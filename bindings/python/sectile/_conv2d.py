@@ -1,4 +1,5 @@
 """conv2d: layouts, padding, groups, epilogue."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -17,6 +18,7 @@ _WEIGHTS = ("kcrs", "krsc", "rsck")
 @dataclasses.dataclass
 class _Images:
     """A layout, and the number of channels in arrays of it."""
+
     layout: str
 
     @property
@@ -49,9 +51,15 @@ class _Images:
         # The steps of axes with one element do not matter: those that the pitch gives are as good.
         if self.layout == "nhwc":
             n, h, w, c = array.shape
-            pitch = next((stride // of for extent, stride, of in ((w, strides[2], 1), (h, strides[1], w),
-                                                                  (n, strides[0], w * h)) if extent > 1), c)
-            wanted = (h * w * pitch, w * pitch, pitch, 1)
+            pitch = next(
+                (
+                    stride // of
+                    for extent, stride, of in ((w, strides[2], 1), (h, strides[1], w), (n, strides[0], w * h))
+                    if extent > 1
+                ),
+                c,
+            )
+            wanted: tuple[int, ...] = (h * w * pitch, w * pitch, pitch, 1)
             least = c
         else:
             pitch = strides[0] if array.shape[0] > 1 else array[0].size
@@ -65,8 +73,11 @@ class _Images:
 def _numbers(what: str, given: Any, least: int, four: bool) -> list[int]:
     """One number stands for two; two stand for vertical and horizontal, where there may be four."""
     many = isinstance(given, (tuple, list, np.ndarray))
-    want = ("one number, two (vertical, horizontal) or four (top, left, bottom, right)" if four
-            else "one number, or two (height, width)")
+    want = (
+        "one number, two (vertical, horizontal) or four (top, left, bottom, right)"
+        if four
+        else "one number, or two (height, width)"
+    )
     try:
         numbers = [one.__index__() for one in given] if many else [given.__index__()]
     except AttributeError:
@@ -116,8 +127,9 @@ def _vector(what: str, given: Any, to: str, count: int) -> "np.ndarray[Any, Any]
     return np.ascontiguousarray(array).reshape(count)
 
 
-def _image(what: str, given: Any, to: str, shape: tuple[int, ...], images: _Images,
-           short: str) -> tuple["np.ndarray[Any, Any]", list[str]]:
+def _image(
+    what: str, given: Any, to: str, shape: tuple[int, ...], images: _Images, short: str
+) -> tuple["np.ndarray[Any, Any]", list[str]]:
     """C or the residual."""
     array = _arrays.operand(what, given, to)
     if array.shape != shape:
@@ -153,8 +165,9 @@ def _geometry(stride: Any, padding: Any, dilation: Any) -> tuple[list[int], list
     return strides * (2 // len(strides)), full, dilations * (2 // len(dilations)), words
 
 
-def _prologue(x_scale: Any, x_bias: Any, x_relu: bool, channels: int,
-              sources: dict[str, "np.ndarray[Any, Any]"]) -> list[str]:
+def _prologue(
+    x_scale: Any, x_bias: Any, x_relu: bool, channels: int, sources: dict[str, "np.ndarray[Any, Any]"]
+) -> list[str]:
     fetches = []
     for name, given in (("scale", x_scale), ("bias", x_bias)):
         if given is not None:
@@ -164,8 +177,9 @@ def _prologue(x_scale: Any, x_bias: Any, x_relu: bool, channels: int,
     return [f"pro={'+'.join(fetches)}"] if fetches else []
 
 
-def _read(x: Any, w: Any, layout: str, weights: str,
-          groups: int) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]", _Images, _Images, dict[str, int]]:
+def _read(
+    x: Any, w: Any, layout: str, weights: str, groups: int
+) -> tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]", _Images, _Images, dict[str, int]]:
     """The factors, their layouts, and the sizes by letter: n, c, h, w of X, k, r, s of the filters."""
     images, result = _layouts(layout)
     x_array, w_array = _arrays.as_array("x", x), _arrays.as_array("w", w)
@@ -180,25 +194,51 @@ def _read(x: Any, w: Any, layout: str, weights: str,
     if c % groups != 0:
         raise invalid("groups", groups, f"a divisor of the {c} channels of x")
     if filters["c"] != c // groups:
-        raise invalid("w: shape", w_array.shape, f"{c // groups} as {weights}'s c: {c} input channels in {groups} groups")
+        want = f"{c // groups} as {weights}'s c: {c} input channels in {groups} groups"
+        raise invalid("w: shape", w_array.shape, want)
     sizes = {"n": n, "c": c, "h": height, "w": width, "k": filters["k"], "r": filters["r"], "s": filters["s"]}
     return x_array, w_array, images, result, sizes
 
 
-def conv2d(x: Any, w: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1,
-           layout: str = "nchw", weights: str = "kcrs", alpha: float = 1.0, scale: Any = None, c: Any = None,
-           beta: Optional[float] = None, activation: Any = None, residual: Any = None, activation_last: bool = False,
-           x_scale: Any = None, x_bias: Any = None, x_relu: bool = False, w_scale: Any = None, exact: bool = False,
-           type: Any = None, acc: Any = None, dtype: Any = None, out: Optional["np.ndarray[Any, Any]"] = None,
-           device: Optional[Device] = None) -> "np.ndarray[Any, Any]":
+def conv2d(
+    x: Any,
+    w: Any,
+    bias: Any = None,
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "nchw",
+    weights: str = "kcrs",
+    alpha: float = 1.0,
+    scale: Any = None,
+    c: Any = None,
+    beta: Optional[float] = None,
+    activation: Any = None,
+    residual: Any = None,
+    activation_last: bool = False,
+    x_scale: Any = None,
+    x_bias: Any = None,
+    x_relu: bool = False,
+    w_scale: Any = None,
+    exact: bool = False,
+    type: Any = None,
+    acc: Any = None,
+    dtype: Any = None,
+    out: Optional["np.ndarray[Any, Any]"] = None,
+    device: Optional[Device] = None,
+) -> "np.ndarray[Any, Any]":
     """Convolves images with filters, as neural networks do, with an epilogue:
 
-        v = alpha * scale * conv(x, w) + beta * c + bias;  v = activation(v);  v = v + residual;  rounded once to `dtype`
+        v = alpha * scale * conv(x, w) + beta * c + bias;  v = activation(v);  v = v + residual
+
+    rounded once to `dtype`.
 
     x: (N, C, H, W), or as `layout` has it: "nhwc", "nchw4c" (N, C/4, H, W, 4), "nchw8c"; "nchw:nhwc" gives a result of
     another layout. w: (K, C / groups, R, S), or as `weights` has it: "krsc", "rsck".
-    stride, dilation: one number, or (height, width). padding: one number, (vertical, horizontal), or (top, left, bottom,
-    right). groups: as many as x has channels is depthwise.
+    stride, dilation: one number, or (height, width). padding: one number, (vertical, horizontal), or (top, left,
+    bottom, right). groups: as many as x has channels is depthwise.
     bias, scale: a value for each output channel, or a number for all. c, residual: of the result's shape; beta is 1
     where c is given and beta is not. activation: "relu", "leaky_relu:0.1", ("clamp", 0, 6). activation_last: after the
     residual.
@@ -218,8 +258,11 @@ def conv2d(x: Any, w: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 
     sources["x"], sent, pitch = _sent_x(x_array, images)
     sources["w"], order = _sent_w(w_array, weights)
     sides = sent.layout if sent.layout == result.layout else f"{sent.layout}:{result.layout}"
-    words = [f"conv2d {types.type} {sides} {size['n']}x{size['c']}x{size['h']}x{size['w']} k={size['k']} "
-             f"r={size['r']}x{size['s']}", *geometry]
+    words = [
+        f"conv2d {types.type} {sides} {size['n']}x{size['c']}x{size['h']}x{size['w']} k={size['k']} "
+        f"r={size['r']}x{size['s']}",
+        *geometry,
+    ]
     words += [f"g={groups}"] if groups != 1 else []
     words += [f"weights={order}"] if order != "kcrs" else []
     words += _product.type_words(types, ("x", "w"), w_scale is not None)
@@ -236,13 +279,18 @@ def conv2d(x: Any, w: Any, bias: Any = None, *, stride: Any = 1, padding: Any = 
     for name, given, to in (("scale", scale, "f32"), ("bias", bias, types.out), ("w.scale", w_scale, "f32")):
         if given is not None:
             sources[name] = _vector(name.replace(".", "_"), given, to, size["k"])
-    words += _product.epilogue_word("scale" if scale is not None else "", "bias" if bias is not None else "", activation,
-                                    residual is not None, activation_last)
+    words += _product.epilogue_word(
+        "scale" if scale is not None else "",
+        "bias" if bias is not None else "",
+        activation,
+        residual is not None,
+        activation_last,
+    )
     words += _prologue(x_scale, x_bias, x_relu, size["c"], sources)
     words += ["exact=1"] if exact else []
     problem = " ".join(words)
     device = default_device() if device is None else device
     if height < 1 or width < 1:
-        device._check(problem)   # the library says what is wrong, unless there are no images
+        device._check(problem)  # the library says what is wrong, unless there are no images
     out = _product.result_out(out, shape, types.out)
     return device._run(problem, sources, shape, _types.numpy_of(types.out), out)

@@ -1,4 +1,5 @@
 """Finds libsectile and loads it, once."""
+
 from __future__ import annotations
 
 import ctypes
@@ -9,7 +10,7 @@ import sys
 import threading
 from typing import Iterator, Optional
 
-API_VERSION = 1   # SECTILE_API_VERSION that the declarations in _abi.py are of
+API_VERSION = 1  # SECTILE_API_VERSION that the declarations in _abi.py are of
 
 if sys.platform == "win32":
     NAMES = ["sectile.dll"]
@@ -39,6 +40,7 @@ def candidates() -> Iterator[tuple[str, str]]:
         yield "near the package", str(path)
     try:
         from . import _installed  # type: ignore[attr-defined, unused-ignore]
+
         yield "where it was when the package was installed", str(_installed.LIBRARY)
     except ImportError:
         pass
@@ -59,9 +61,12 @@ def find() -> str:
     if found:
         return found
     looked = "beside the package, in the tree that it is a part of, by the system's loader" + "".join(
-        f", {one}" for one in tried)
-    raise OSError(f"{NAMES[0]} was not found: {looked}. Set SECTILE_LIBRARY to its path, or install the package again "
-                  "from the tree that has it (pip install PREFIX/share/sectile/python)")
+        f", {one}" for one in tried
+    )
+    raise OSError(
+        f"{NAMES[0]} was not found: {looked}. Set SECTILE_LIBRARY to its path, or install the package again "
+        "from the tree that has it (pip install PREFIX/share/sectile/python)"
+    )
 
 
 _lock = threading.Lock()
@@ -76,6 +81,7 @@ def load() -> ctypes.CDLL:
     with _lock:
         if _loaded is None:
             from . import _abi
+
             path = find()
             library = ctypes.CDLL(path)
             try:

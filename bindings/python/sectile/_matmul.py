@@ -1,4 +1,5 @@
 """matmul: batches, strides, epilogue."""
+
 from __future__ import annotations
 
 import math
@@ -93,8 +94,7 @@ def _shared(what: str, given: Any, to: str, shape: tuple[int, ...]) -> "np.ndarr
         raise invalid(f"{what}: shape", array.shape, f"{shape}, the result's") from None
 
 
-def _per_axis(what: str, given: Any, to: str, m: int, n: int,
-              by_row: bool) -> tuple[str, "np.ndarray[Any, Any]"]:
+def _per_axis(what: str, given: Any, to: str, m: int, n: int, by_row: bool) -> tuple[str, "np.ndarray[Any, Any]"]:
     """A value for each column, or for each row: the stage's word and the vector. by_row: a vector is of the rows."""
     if _arrays.is_number(given):
         return what, _arrays.filled(what, given, to, n)
@@ -120,11 +120,28 @@ def _sizes(a: "np.ndarray[Any, Any]", b: "np.ndarray[Any, Any]") -> tuple[int, .
         raise invalid("batch", f"{a.shape[:-2]} in a, {b.shape[:-2]} in b", "axes that broadcast") from None
 
 
-def matmul(a: Any, b: Any, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, c: Any = None,
-           beta: Optional[float] = None, bias: Any = None, scale: Any = None, activation: Any = None,
-           residual: Any = None, activation_last: bool = False, a_scale: Any = None, b_scale: Any = None,
-           type: Any = None, acc: Any = None, dtype: Any = None, out: Optional["np.ndarray[Any, Any]"] = None,
-           device: Optional[Device] = None) -> "np.ndarray[Any, Any]":
+def matmul(
+    a: Any,
+    b: Any,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    alpha: float = 1.0,
+    c: Any = None,
+    beta: Optional[float] = None,
+    bias: Any = None,
+    scale: Any = None,
+    activation: Any = None,
+    residual: Any = None,
+    activation_last: bool = False,
+    a_scale: Any = None,
+    b_scale: Any = None,
+    type: Any = None,
+    acc: Any = None,
+    dtype: Any = None,
+    out: Optional["np.ndarray[Any, Any]"] = None,
+    device: Optional[Device] = None,
+) -> "np.ndarray[Any, Any]":
     """The matrix product of two arrays, as numpy.matmul, with an epilogue:
 
         v = alpha * scale * (a @ b) + beta * c + bias;  v = activation(v);  v = v + residual;  rounded once to `dtype`

@@ -1,4 +1,5 @@
 """permute: axes, layouts, and a computation on each element."""
+
 from __future__ import annotations
 
 import operator
@@ -16,7 +17,7 @@ _TOKEN = re.compile(r"(\d*)([A-Za-z])")
 
 
 class _Layouts:
-    """"NHWC:NCHW4c", as the problem has it, and the shape of the result."""
+    """ "NHWC:NCHW4c", as the problem has it, and the shape of the result."""
 
     def __init__(self, text: str) -> None:
         sides = re.split(r":|->", text)
@@ -64,10 +65,10 @@ class _Call:
         self.a = a
         self.words: list[str] = []
         self.sources: dict[str, "np.ndarray[Any, Any]"] = {}
-        self.out: str = ""        # the result's type; "": the source's
+        self.out: str = ""  # the result's type; "": the source's
         self.shape: Optional[tuple[int, ...]] = None
-        self.axis_names: list[str] = []   # of the source, as scale and bias name them
-        self.extents: list[int] = []      # their true sizes
+        self.axis_names: list[str] = []  # of the source, as scale and bias name them
+        self.extents: list[int] = []  # their true sizes
 
 
 def _axes_of(axes: Optional[Sequence[int]], rank: int) -> list[int]:
@@ -83,7 +84,7 @@ def _axes_of(axes: Optional[Sequence[int]], rank: int) -> list[int]:
 def _set_axes(call: _Call, axes: Optional[Sequence[int]]) -> None:
     shape = call.a.shape
     order = _axes_of(axes, len(shape))
-    if not shape:   # a problem has an axis at least
+    if not shape:  # a problem has an axis at least
         if order:
             raise invalid("axes", axes, "() of an array without axes")
         shape, order = (1,), [0]
@@ -121,14 +122,15 @@ def _axis_name(call: _Call, what: str, axis: Any) -> str:
         number += len(call.axis_names) if number < 0 else 0
         if 0 <= number < len(call.axis_names):
             return str(number)
-    raise invalid(what, repr(axis), "an axis of the source: " + ", ".join(
-        name for name in call.axis_names if not name.islower()))
+    raise invalid(
+        what, repr(axis), "an axis of the source: " + ", ".join(name for name in call.axis_names if not name.islower())
+    )
 
 
 def _vector(call: _Call, what: str, given: Any) -> None:
     """(axis, values)."""
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise invalid(what, type(given).__name__, "a number, or a pair of an axis and values, as (\"C\", mean)")
+        raise invalid(what, type(given).__name__, 'a number, or a pair of an axis and values, as ("C", mean)')
     name = _axis_name(call, what, given[0])
     values = np.ascontiguousarray(_arrays.operand(what, given[1], "f32"))
     extent = call.extents[call.axis_names.index(name)]
@@ -151,7 +153,7 @@ def _set_bias(call: _Call, bias: Any) -> None:
 
 def _set_add(call: _Call, add: Any, to: str) -> None:
     array = _arrays.operand("add", add, to)
-    if call.shape is None:   # the library says why when it is asked; this word does not change that
+    if call.shape is None:  # the library says why when it is asked; this word does not change that
         call.words.append("add=packed")
         return
     try:
@@ -167,8 +169,9 @@ def _set_add(call: _Call, add: Any, to: str) -> None:
     call.sources["add"] = array
 
 
-def _stage_source(a: "np.ndarray[Any, Any]", type: Optional[str], dtype: Optional[str],
-                  computes: bool) -> tuple["np.ndarray[Any, Any]", str]:
+def _stage_source(
+    a: "np.ndarray[Any, Any]", type: Optional[str], dtype: Optional[str], computes: bool
+) -> tuple["np.ndarray[Any, Any]", str]:
     """The source's elements in a type that a permute computes with."""
     a = _types.native(a)
     name = _types.number_name(a.dtype, bf16=type == "bf16")
@@ -187,19 +190,32 @@ def _stage_source(a: "np.ndarray[Any, Any]", type: Optional[str], dtype: Optiona
     return _types.exact("a", a, "i32"), "i32"
 
 
-def _result_dtype(a: "np.ndarray[Any, Any]", name: str, staged: bool,
-                  given: Optional[str]) -> "np.dtype[Any]":
+def _result_dtype(a: "np.ndarray[Any, Any]", name: str, staged: bool, given: Optional[str]) -> "np.dtype[Any]":
     if not staged:
-        return a.dtype
-    if given is None and _types.number_name(a.dtype) == name:   # bf16 has two dtypes
-        return a.dtype.newbyteorder("=")
+        dtype: "np.dtype[Any]" = a.dtype
+        return dtype
+    if given is None and _types.number_name(a.dtype) == name:  # bf16 has two dtypes
+        own: "np.dtype[Any]" = a.dtype.newbyteorder("=")
+        return own
     return _types.numpy_of(name)
 
 
-def permute(a: Any, axes: Optional[Sequence[int]] = None, *, layout: Optional[str] = None,
-            channels: Optional[int] = None, dtype: Any = None, scale: Any = None, bias: Any = None,
-            activation: Any = None, add: Any = None, activation_last: bool = False, type: Optional[str] = None,
-            out: Optional["np.ndarray[Any, Any]"] = None, device: Optional[Device] = None) -> "np.ndarray[Any, Any]":
+def permute(
+    a: Any,
+    axes: Optional[Sequence[int]] = None,
+    *,
+    layout: Optional[str] = None,
+    channels: Optional[int] = None,
+    dtype: Any = None,
+    scale: Any = None,
+    bias: Any = None,
+    activation: Any = None,
+    add: Any = None,
+    activation_last: bool = False,
+    type: Optional[str] = None,
+    out: Optional["np.ndarray[Any, Any]"] = None,
+    device: Optional[Device] = None,
+) -> "np.ndarray[Any, Any]":
     """Changes the order of axes, as numpy.transpose does, into a new array; or from one layout to another.
 
     a: an array of 0 to 16 axes. Without dtype, scale, bias, activation and add, elements of 1, 2, 4, 8 or 16 bytes of
@@ -229,8 +245,9 @@ def permute(a: Any, axes: Optional[Sequence[int]] = None, *, layout: Optional[st
     computes = scale is not None or bias is not None or add is not None or bool(word)
     staged = computes or result is not None or type is not None
     if staged:
-        array, name = _stage_source(array, None if type is None else _types.named("type", type, _types.STAGES), result,
-                                    computes)
+        array, name = _stage_source(
+            array, None if type is None else _types.named("type", type, _types.STAGES), result, computes
+        )
     else:
         name = _types.bits_name(array.dtype)
     call = _source(array, layout, axes, channels)
@@ -241,12 +258,15 @@ def permute(a: Any, axes: Optional[Sequence[int]] = None, *, layout: Optional[st
     problem = f"permute {name} {shape} {' '.join(call.words)}"
     device = default_device() if device is None else device
     if call.shape is None:
-        device._check(problem)   # raises: the library says what is wrong
+        device._check(problem)  # raises: the library says what is wrong
         raise invalid("layout", layout, "a layout that this package can follow")
     made = _result_dtype(_arrays.as_array("a", a), out_name, staged, result)
     if out is not None:
-        fits = _arrays.bits_dtype(out_name, out.dtype) if staged and hasattr(out, "dtype") else (
-            getattr(out, "dtype", None) == made)
+        fits = (
+            _arrays.bits_dtype(out_name, out.dtype)
+            if staged and hasattr(out, "dtype")
+            else (getattr(out, "dtype", None) == made)
+        )
         _arrays.check_out(out, call.shape, fits, str(made))
     return device._run(problem, call.sources, call.shape, made, out)
 
@@ -258,12 +278,13 @@ def _stage_dtype(array: "np.ndarray[Any, Any]", dtype: Any) -> Optional[str]:
             if np.dtype(dtype) == array.dtype:
                 return None
         except TypeError:
-            pass   # named() says what there is
+            pass  # named() says what there is
     return _types.named("dtype", dtype, _types.STAGES)
 
 
-def _source(array: "np.ndarray[Any, Any]", layout: Optional[str], axes: Optional[Sequence[int]],
-            channels: Optional[int]) -> _Call:
+def _source(
+    array: "np.ndarray[Any, Any]", layout: Optional[str], axes: Optional[Sequence[int]], channels: Optional[int]
+) -> _Call:
     """The axes or layouts, and how the source lies."""
     call = _Call(array)
     if layout is None:
@@ -294,5 +315,3 @@ def _stage(call: _Call, to: str, name: str, scale: Any, bias: Any, word: str, ad
         call.words.append(f"{'act.last' if activation_last else 'act'}={word}")
     if add is not None:
         _set_add(call, add, to)
-
-

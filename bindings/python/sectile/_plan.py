@@ -1,4 +1,5 @@
-"""Profiles and plans: what a device can do, and how a problem is computed on it. Needs no device for built-in targets."""
+"""Profiles and plans: what a device can do, and how a problem is computed on it. Built-in targets need no device."""
+
 from __future__ import annotations
 
 import ctypes
@@ -78,8 +79,9 @@ def _create(function: str, *arguments: Any) -> int:
 @dataclasses.dataclass(frozen=True)
 class Operand:
     """What a plan reads or writes: from its address on, `bytes` bytes are accessed."""
+
     name: str
-    role: str   # "source", "destination", "scratch"
+    role: str  # "source", "destination", "scratch"
     align: int
     bytes: int
 
@@ -156,31 +158,44 @@ Target = Union[None, str, Profile, "Device"]
 def _profile_of(target: Target) -> tuple[int, object]:
     """A profile's handle, and what keeps it."""
     from ._runtime import Device, default_device
+
     if target is None:
         target = default_device()
     if isinstance(target, Device):
         return target._profile_handle(), target
     profile = Profile.from_target(target) if isinstance(target, str) else target
     if not isinstance(profile, Profile):
-        raise InvalidProblemError(f"invalid_problem: target: {type(target).__name__} "
-                                  "(want a target's name, a Profile or a Device)")
+        raise InvalidProblemError(
+            f"invalid_problem: target: {type(target).__name__} " "(want a target's name, a Profile or a Device)"
+        )
     return profile._handle, profile
 
 
-def options_of(force: Optional[str] = None, explain: bool = False, few_pipelines: bool = False,
-               max_scratch_bytes: Optional[int] = None) -> _abi.PlanOptions:
+def options_of(
+    force: Optional[str] = None,
+    explain: bool = False,
+    few_pipelines: bool = False,
+    max_scratch_bytes: Optional[int] = None,
+) -> _abi.PlanOptions:
     options = _abi.PlanOptions(size=ctypes.sizeof(_abi.PlanOptions))
     options.force = None if force is None else _bytes_of("force", force)
     options.explain = int(explain)
     options.few_pipelines = int(few_pipelines)
     if max_scratch_bytes is not None:
         options.limit_scratch = 1
-        options.max_scratch_bytes = max(0, min(int(max_scratch_bytes), 2 ** 64 - 1))
+        options.max_scratch_bytes = max(0, min(int(max_scratch_bytes), 2**64 - 1))
     return options
 
 
-def plan(problem: str, target: Target = None, *, force: Optional[str] = None, explain: bool = False,
-         few_pipelines: bool = False, max_scratch_bytes: Optional[int] = None) -> Plan:
+def plan(
+    problem: str,
+    target: Target = None,
+    *,
+    force: Optional[str] = None,
+    explain: bool = False,
+    few_pipelines: bool = False,
+    max_scratch_bytes: Optional[int] = None,
+) -> Plan:
     """Plans a problem for a device, and compiles nothing.
 
     problem: as docs/reference/problem-string.md has it: "matmul f16 nt 960x2304x770 epi=bias+gelu".
@@ -217,15 +232,16 @@ def explain(problem: str, target: Target = None, *, force: Optional[str] = None)
 @dataclasses.dataclass(frozen=True)
 class DeviceInfo:
     """A device that is here. `selector` opens it: `Device(info.selector)`."""
-    selector: str   # "vulkan:0"
+
+    selector: str  # "vulkan:0"
     name: str
-    uuid: str       # 32 hex digits
-    kind: str       # "cpu", "integrated", "discrete", "virtual", "other"
-    api: str        # "1.4.303"
+    uuid: str  # 32 hex digits
+    kind: str  # "cpu", "integrated", "discrete", "virtual", "other"
+    api: str  # "1.4.303"
     driver: str
     usable: bool
-    unusable: str   # why Sectile cannot use it
-    quirks: tuple[str, ...]   # known faults of its driver, and which features are not used for them
+    unusable: str  # why Sectile cannot use it
+    quirks: tuple[str, ...]  # known faults of its driver, and which features are not used for them
 
 
 def devices() -> list[DeviceInfo]:
@@ -237,8 +253,20 @@ def devices() -> list[DeviceInfo]:
         listed = json.loads(text_of(library.sectile_device_list_json(handle)))["devices"]
     finally:
         library.sectile_device_list_destroy(handle)
-    return [DeviceInfo(one["selector"], one["name"], one["uuid"], one["kind"], one["api"], one["driver"],
-                       one["usable"], one["unusable"], tuple(one.get("quirks", ()))) for one in listed]
+    return [
+        DeviceInfo(
+            one["selector"],
+            one["name"],
+            one["uuid"],
+            one["kind"],
+            one["api"],
+            one["driver"],
+            one["usable"],
+            one["unusable"],
+            tuple(one.get("quirks", ())),
+        )
+        for one in listed
+    ]
 
 
 def planner_version() -> str:
@@ -251,5 +279,15 @@ def library_path() -> str:
     return os.fspath(_library.find())
 
 
-__all__ = ["DeviceInfo", "Error", "Operand", "Plan", "Profile", "devices", "explain", "plan", "plan_from_json",
-           "planner_version"]
+__all__ = [
+    "DeviceInfo",
+    "Error",
+    "Operand",
+    "Plan",
+    "Profile",
+    "devices",
+    "explain",
+    "plan",
+    "plan_from_json",
+    "planner_version",
+]

@@ -1,4 +1,5 @@
 """What matmul and conv2d share: types, factors, numbers, epilogue."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -18,7 +19,7 @@ class Types:
     type: str
     acc: str
     out: str
-    first: str    # how the factors are stored
+    first: str  # how the factors are stored
     second: str
 
 
@@ -29,15 +30,19 @@ def _name_of(what: str, array: "np.ndarray[Any, Any]", bf16: bool) -> str:
     return name
 
 
-def _stored(what: str, array: "np.ndarray[Any, Any]", name: str, type: str,
-            explicit: bool) -> tuple["np.ndarray[Any, Any]", str]:
+def _stored(
+    what: str, array: "np.ndarray[Any, Any]", name: str, type: str, explicit: bool
+) -> tuple["np.ndarray[Any, Any]", str]:
     """A factor as it is sent. f64 is rounded where the caller names the type; integers are converted exactly."""
     if name == type or (name in _types.FLOATS and type in _types.FLOATS):
         return array, name
     if name == "f64":
         if not explicit:
-            raise invalid("type", f"f64 in {what}", ", ".join(_types.PRODUCTS) + "; a.astype(numpy.float32), or "
-                          "type=\"f32\" to round")
+            raise invalid(
+                "type",
+                f"f64 in {what}",
+                ", ".join(_types.PRODUCTS) + "; a.astype(numpy.float32), or " 'type="f32" to round',
+            )
         if type in _types.FLOATS:
             return _types.rounded(array, type), type
     if name in _types.FLOATS or name == "f64":
@@ -45,8 +50,14 @@ def _stored(what: str, array: "np.ndarray[Any, Any]", name: str, type: str,
     return _types.exact(what, array, type), type
 
 
-def factors(names: tuple[str, str], arrays: tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"], type: Any, acc: Any,
-            dtype: Any, quantized: bool) -> tuple[Types, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
+def factors(
+    names: tuple[str, str],
+    arrays: tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"],
+    type: Any,
+    acc: Any,
+    dtype: Any,
+    quantized: bool,
+) -> tuple[Types, "np.ndarray[Any, Any]", "np.ndarray[Any, Any]"]:
     """The problem's types, and the factors as they are sent. quantized: the second stays int8, and is scaled."""
     explicit = type is not None
     given = _types.named("type", type, _types.PRODUCTS) if explicit else ""
@@ -59,7 +70,7 @@ def factors(names: tuple[str, str], arrays: tuple["np.ndarray[Any, Any]", "np.nd
         given = first_name if quantized and first_name in _types.FLOATS else _types.promoted(first_name, second_name)
         given = "f32" if quantized and given == "i8" else given
     elif not explicit:
-        given = "f32"   # refused below, by name
+        given = "f32"  # refused below, by name
     first, first_name = _stored(names[0], first, first_name, given, explicit)
     if not quantized:
         second, second_name = _stored(names[1], second, second_name, given, explicit)

@@ -1,4 +1,5 @@
 """A device with its compiled problems and buffers, and the default device."""
+
 from __future__ import annotations
 
 import collections
@@ -20,6 +21,7 @@ Sources = Mapping[str, "np.ndarray[Any, Any]"]
 
 class Program:
     """A problem that is planned and compiled, with what a launch of it passes."""
+
     __slots__ = ("plan", "executable", "operands", "destination", "addresses", "executables", "pointers", "counts")
 
     def __init__(self, library: ctypes.CDLL, plan: int, device: int) -> None:
@@ -30,9 +32,11 @@ class Program:
         count = len(self.operands)
         self.addresses = (_abi.OperandAddress * count)()
         self.counts = (ctypes.c_uint32 * 1)(count)
-        self.pointers = (ctypes.POINTER(_abi.OperandAddress) * 1)(self.addresses)
+        self.pointers = (ctypes.POINTER(_abi.OperandAddress) * 1)(
+            ctypes.cast(self.addresses, ctypes.POINTER(_abi.OperandAddress))
+        )
         self.executables = (ctypes.c_void_p * 1)()
-        if self.destination.bytes == 0:   # there is nothing to do, and nothing to compile
+        if self.destination.bytes == 0:  # there is nothing to do, and nothing to compile
             return
         plans = (ctypes.c_void_p * 1)(plan)
         status = library.sectile_vk_prepare(device, plans, 1, 1, 0, self.executables)
@@ -90,8 +94,16 @@ class Device:
     their calls run one after the other. After a fork the child cannot use it (ClosedError).
     """
 
-    def __init__(self, selector: Optional[str] = None, validation: bool = False, *, few_pipelines: bool = False,
-                 max_scratch_bytes: Optional[int] = None, cache_size: int = 512, buffer_bytes: int = 256 << 20) -> None:
+    def __init__(
+        self,
+        selector: Optional[str] = None,
+        validation: bool = False,
+        *,
+        few_pipelines: bool = False,
+        max_scratch_bytes: Optional[int] = None,
+        cache_size: int = 512,
+        buffer_bytes: int = 256 << 20,
+    ) -> None:
         library = _library.load()
         self._options = options_of(None, False, few_pipelines, max_scratch_bytes)
         raw = None if selector is None else _bytes_of("selector", selector)
@@ -102,12 +114,13 @@ class Device:
         assert handle.value is not None
         self._state = State(library, handle.value, int(buffer_bytes), max(1, int(cache_size)))
         self._finalizer = weakref.finalize(self, self._state.close)
-        self._poison: Optional[int] = None   # for tests: what a result's memory holds before each launch
+        self._poison: Optional[int] = None  # for tests: what a result's memory holds before each launch
         made = self.profile
         self.name: str = made.name
         self.kind: str = str(made.as_dict().get("kind", "other"))
-        self._state.pool = Pool(library, self._state.runtime, self._state.buffer_bytes,
-                                self.kind in ("cpu", "integrated"))
+        self._state.pool = Pool(
+            library, self._state.runtime, self._state.buffer_bytes, self.kind in ("cpu", "integrated")
+        )
 
     def close(self) -> None:
         """Frees everything. Waits for a call of another thread. A second call does nothing."""
@@ -131,8 +144,10 @@ class Device:
         if state.closed:
             raise ClosedError(f"missing: device: {self.name} was closed (want one that is open)")
         if os.getpid() != state.pid:
-            raise ClosedError(f"missing: device: {self.name} was opened before a fork (want a Device that this process "
-                              "has opened, or multiprocessing's start method \"spawn\")")
+            raise ClosedError(
+                f"missing: device: {self.name} was opened before a fork (want a Device that this process "
+                'has opened, or multiprocessing\'s start method "spawn")'
+            )
         return state
 
     def _profile_handle(self) -> int:
@@ -183,8 +198,9 @@ class Device:
             return found
         plan = ctypes.c_void_p()
         library = state.library
-        status = library.sectile_plan_create(state.profile, _bytes_of("problem", problem),
-                                             ctypes.byref(self._options), ctypes.byref(plan))
+        status = library.sectile_plan_create(
+            state.profile, _bytes_of("problem", problem), ctypes.byref(self._options), ctypes.byref(plan)
+        )
         if status:
             raise error_of(library, status)
         assert plan.value is not None
@@ -205,8 +221,14 @@ class Device:
         with state.lock:
             return self._program(state, problem).destination.bytes
 
-    def _run(self, problem: str, sources: Sources, shape: tuple[int, ...], dtype: "np.dtype[Any]",
-             out: Optional["np.ndarray[Any, Any]"]) -> "np.ndarray[Any, Any]":
+    def _run(
+        self,
+        problem: str,
+        sources: Sources,
+        shape: tuple[int, ...],
+        dtype: "np.dtype[Any]",
+        out: Optional["np.ndarray[Any, Any]"],
+    ) -> "np.ndarray[Any, Any]":
         """Computes a problem. `sources`: by operand, arrays whose memory from their first element on is the operand's.
         The result is packed, of that shape."""
         packed = out is not None and out.flags.c_contiguous
@@ -217,8 +239,10 @@ class Device:
                 self._usable()
             program = self._program(state, problem)
             if program.destination.bytes != result.nbytes:
-                raise TooSmallError(f"too_small: {program.destination.name}: {result.nbytes} bytes (want "
-                                    f"{program.destination.bytes} bytes of {problem})")
+                raise TooSmallError(
+                    f"too_small: {program.destination.name}: {result.nbytes} bytes (want "
+                    f"{program.destination.bytes} bytes of {problem})"
+                )
             if result.nbytes > 0:
                 self._launch(state, program, sources, result)
         if out is None or packed:
@@ -252,7 +276,9 @@ class Device:
                         pool.send(buffer, self._memory_of(sources, one), one.bytes)
                 # An operand that is not accessed still needs an address: the destination's serves.
                 place.address, place.bytes = buffer.address, one.bytes
-            status = library.sectile_runtime_run(state.runtime, program.executables, program.pointers, program.counts, 1)
+            status = library.sectile_runtime_run(
+                state.runtime, program.executables, program.pointers, program.counts, 1
+            )
             if status:
                 raise error_of(library, status)
             pool.fetch(target, _arrays.address(result), result.nbytes)

@@ -3,6 +3,7 @@
 NumPy has no bf16. An array has bf16 if its dtype is ml_dtypes.bfloat16, or V2 (two plain bytes, which is how NumPy
 stores bfloat16 in a .npy file), or uint16 where the caller says type="bf16".
 """
+
 from __future__ import annotations
 
 from typing import Any, Optional
@@ -12,11 +13,24 @@ import numpy as np
 from ._errors import InvalidProblemError, invalid
 
 FLOATS = ("f32", "f16", "bf16")
-PRODUCTS = ("f32", "f16", "bf16", "i8")   # what matmuls and convolutions multiply
-STAGES = ("f32", "f16", "bf16", "i8", "u8", "i32")   # what a permute computes with
+PRODUCTS = ("f32", "f16", "bf16", "i8")  # what matmuls and convolutions multiply
+STAGES = ("f32", "f16", "bf16", "i8", "u8", "i32")  # what a permute computes with
 
-_NAMES = {"f2": "f16", "f4": "f32", "f8": "f64", "i1": "i8", "i2": "i16", "i4": "i32", "i8": "i64", "u1": "u8",
-          "u2": "u16", "u4": "u32", "u8": "u64", "c8": "c64", "c16": "c128"}
+_NAMES = {
+    "f2": "f16",
+    "f4": "f32",
+    "f8": "f64",
+    "i1": "i8",
+    "i2": "i16",
+    "i4": "i32",
+    "i8": "i64",
+    "u1": "u8",
+    "u2": "u16",
+    "u4": "u32",
+    "u8": "u64",
+    "c8": "c64",
+    "c16": "c128",
+}
 _NUMPY = {name: np.dtype(code) for code, name in _NAMES.items()}
 _BITS = {1: "b8", 2: "b16", 4: "b32", 8: "b64", 16: "b128"}
 _V2 = np.dtype("V2")
@@ -30,6 +44,7 @@ def bf16_dtype() -> "np.dtype[Any]":
     if _bf16 is None:
         try:
             import ml_dtypes  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
             _bf16 = np.dtype(ml_dtypes.bfloat16)
         except ImportError:
             _bf16 = _V2
@@ -66,7 +81,7 @@ def named(what: str, given: Any, allowed: tuple[str, ...]) -> str:
     want = "one of " + ", ".join(allowed)
     if isinstance(given, str) and given in allowed:
         return given
-    if isinstance(given, str) and given in ("bfloat16", "i64", "u64", "u16", "i16", "f64"):   # i8 is numpy's int64
+    if isinstance(given, str) and given in ("bfloat16", "i64", "u64", "u16", "i16", "f64"):  # i8 is numpy's int64
         given_name: Optional[str] = "bf16" if given == "bfloat16" else given
     else:
         try:
@@ -116,13 +131,14 @@ def to_bf16(array: Any) -> "np.ndarray[Any, Any]":
     array: any shape; floats or integers. The result's dtype is ml_dtypes.bfloat16 where ml_dtypes is installed,
     otherwise V2, two plain bytes.
     """
-    array = native(np.asarray(array))
-    if number_name(array.dtype) == "bf16":
-        return array
-    if array.dtype.kind not in "fiub":
-        raise invalid("type", f"dtype {array.dtype}", "floats or integers")
-    wide = array if array.dtype == np.float32 else array.astype(np.float64)
-    return bf16_bits(np.ascontiguousarray(wide)).view(bf16_dtype()).reshape(array.shape)
+    given: "np.ndarray[Any, Any]" = native(np.asarray(array))
+    if number_name(given.dtype) == "bf16":
+        return given
+    if given.dtype.kind not in "fiub":
+        raise invalid("type", f"dtype {given.dtype}", "floats or integers")
+    wide = given if given.dtype == np.float32 else given.astype(np.float64)
+    made: "np.ndarray[Any, Any]" = bf16_bits(np.ascontiguousarray(wide)).view(bf16_dtype()).reshape(given.shape)
+    return made
 
 
 def from_bf16(array: Any) -> "np.ndarray[Any, Any]":
@@ -165,10 +181,11 @@ def exact(what: str, array: "np.ndarray[Any, Any]", to: str) -> "np.ndarray[Any,
 def rounded(array: "np.ndarray[Any, Any]", to: str) -> "np.ndarray[Any, Any]":
     """f64 as another type, rounded once; for integers it saturates, and NaN becomes 0."""
     if to == "bf16":
-        return bf16_bits(array).view(bf16_dtype())
+        return to_bf16(array)
     dtype = numpy_of(to)
     if to in FLOATS:
         with np.errstate(over="ignore"):
             return array.astype(dtype)
     info = np.iinfo(dtype)
-    return np.clip(np.rint(np.nan_to_num(array, nan=0.0)), info.min, info.max).astype(dtype)
+    made: "np.ndarray[Any, Any]" = np.clip(np.rint(np.nan_to_num(array, nan=0.0)), info.min, info.max).astype(dtype)
+    return made

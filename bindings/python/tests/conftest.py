@@ -1,5 +1,6 @@
 """All tests run on one lavapipe device, or on the one that SECTILE_TEST_DEVICE names. A result's memory holds other
 bytes before each launch."""
+
 import os
 import pathlib
 import sys

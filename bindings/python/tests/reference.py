@@ -1,12 +1,13 @@
 """What the operations compute, in double precision, and how far a result may be from it."""
+
 import math
 
 import numpy as np
 
 import sectile
 
-HALF_ULP = {"f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0 ** -8, "i32": 0.0}
-LEAST = {"f32": 2.0 ** -149, "f16": 2.0 ** -25, "bf16": 2.0 ** -133, "i32": 0.0}
+HALF_ULP = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8, "i32": 0.0}
+LEAST = {"f32": 2.0**-149, "f16": 2.0**-25, "bf16": 2.0**-133, "i32": 0.0}
 
 _erf = np.vectorize(math.erf, otypes=[float])
 
@@ -15,7 +16,7 @@ ACTIVATIONS = {
     "none": lambda v: v,
     "relu": lambda v: np.maximum(v, 0),
     "gelu": lambda v: v / 2 * (1 + _erf(v / math.sqrt(2))),
-    "gelu_tanh": lambda v: v / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v ** 3))),
+    "gelu_tanh": lambda v: v / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v**3))),
     "silu": lambda v: v / (1 + np.exp(-v)),
     "leaky_relu:0.1": lambda v: np.where(v < 0, np.float64(np.float32(0.1)) * v, v),
     ("leaky_relu", 0.25): lambda v: np.where(v < 0, 0.25 * v, v),
@@ -69,8 +70,10 @@ def near(got, want, magnitude, length, out="f32", acc="f32"):
     wrong = ~(np.abs(got - want) <= bound)
     if wrong.any():
         at = tuple(np.argwhere(wrong)[0])
-        raise AssertionError(f"{wrong.sum()} of {wrong.size} wrong, first at {at}: {got[at]!r}, not {want[at]!r}, "
-                             f"bound {np.broadcast_to(bound, want.shape)[at]!r}")
+        raise AssertionError(
+            f"{wrong.sum()} of {wrong.size} wrong, first at {at}: {got[at]!r}, not {want[at]!r}, "
+            f"bound {np.broadcast_to(bound, want.shape)[at]!r}"
+        )
 
 
 def conv2d(x, w, stride=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), groups=1):
@@ -84,11 +87,12 @@ def conv2d(x, w, stride=(1, 1), padding=(0, 0, 0, 0), dilation=(1, 1), groups=1)
     y = np.zeros((x.shape[0], k, p, q))
     per = k // groups if groups else 0
     for g in range(groups):
-        part = x[:, g * c:(g + 1) * c]
+        part = x[:, g * c : (g + 1) * c]
         for i in range(r):
             for j in range(s):
                 rows = slice(i * dilation[0], i * dilation[0] + (p - 1) * stride[0] + 1, stride[0])
                 columns = slice(j * dilation[1], j * dilation[1] + (q - 1) * stride[1] + 1, stride[1])
-                y[:, g * per:(g + 1) * per] += np.einsum("nchw,kc->nkhw", part[:, :, rows, columns],
-                                                         w[g * per:(g + 1) * per, :, i, j])
+                y[:, g * per : (g + 1) * per] += np.einsum(
+                    "nchw,kc->nkhw", part[:, :, rows, columns], w[g * per : (g + 1) * per, :, i, j]
+                )
     return y

@@ -1,4 +1,5 @@
 """_abi.py has what sectile.h declares."""
+
 import ctypes
 import fnmatch
 import os
@@ -9,11 +10,19 @@ import pytest
 
 from sectile import _abi, _library
 
-HEADER = pathlib.Path(os.environ.get("SECTILE_HEADER") or
-                      pathlib.Path(__file__).resolve().parents[3] / "include" / "sectile" / "sectile.h")
+HEADER = pathlib.Path(
+    os.environ.get("SECTILE_HEADER")
+    or pathlib.Path(__file__).resolve().parents[3] / "include" / "sectile" / "sectile.h"
+)
 
-SCALARS = {"size_t": ctypes.c_size_t, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "int": ctypes.c_int,
-           "SectileStatus": ctypes.c_int, "SectileRole": ctypes.c_int}
+SCALARS = {
+    "size_t": ctypes.c_size_t,
+    "uint32_t": ctypes.c_uint32,
+    "uint64_t": ctypes.c_uint64,
+    "int": ctypes.c_int,
+    "SectileStatus": ctypes.c_int,
+    "SectileRole": ctypes.c_int,
+}
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +73,11 @@ def test_declared_functions_are_those_of_the_header(header):
 
 
 def test_each_function_of_the_header_is_bound_or_said_not_to_be(header):
-    unknown = [name for name in prototypes(header) if name not in _abi.FUNCTIONS and
-               not any(fnmatch.fnmatch(name, pattern) for pattern in _abi.NOT_BOUND)]
+    unknown = [
+        name
+        for name in prototypes(header)
+        if name not in _abi.FUNCTIONS and not any(fnmatch.fnmatch(name, pattern) for pattern in _abi.NOT_BOUND)
+    ]
     assert not unknown, "new in sectile.h: declare them in _abi.FUNCTIONS, or say in NOT_BOUND why not"
 
 
@@ -91,7 +103,10 @@ def test_statuses_are_those_of_the_header(header):
     assert [int(number) for _, number in found] == list(range(len(_abi.STATUSES)))
     roles = re.findall(r"SECTILE_(SOURCE|DESTINATION|SCRATCH) = (\d)", header)
     assert {name: int(number) for name, number in roles} == {
-        "SOURCE": _abi.SOURCE, "DESTINATION": _abi.DESTINATION, "SCRATCH": _abi.SCRATCH}
+        "SOURCE": _abi.SOURCE,
+        "DESTINATION": _abi.DESTINATION,
+        "SCRATCH": _abi.SCRATCH,
+    }
 
 
 def test_versions(header):
@@ -99,6 +114,7 @@ def test_versions(header):
     package = pathlib.Path(__file__).resolve().parents[1]
     project = re.search(r"VERSION (\d+\.\d+\.\d+)", (package.parents[1] / "CMakeLists.txt").read_text())[1]
     import sectile
+
     assert sectile.__version__ == project
     assert f'version = "{project}"' in (package / "pyproject.toml").read_text()
 

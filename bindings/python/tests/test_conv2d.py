@@ -1,4 +1,5 @@
 """conv2d, compared with sums in double precision."""
+
 import numpy as np
 import pytest
 
@@ -14,8 +15,16 @@ def want_of(x, w, stride=1, padding=0, dilation=1, groups=1):
     return reference.conv2d(x, w, pair(stride), pads, pair(dilation), groups)
 
 
-CASES = [dict(), dict(padding=1), dict(stride=2, padding=(1, 0)), dict(padding=(0, 1, 2, 0), stride=(1, 2)),
-         dict(dilation=2, padding=2), dict(dilation=(1, 2)), dict(groups=2, padding=1), dict(groups=6, padding=1, stride=2)]
+CASES = [
+    dict(),
+    dict(padding=1),
+    dict(stride=2, padding=(1, 0)),
+    dict(padding=(0, 1, 2, 0), stride=(1, 2)),
+    dict(dilation=2, padding=2),
+    dict(dilation=(1, 2)),
+    dict(groups=2, padding=1),
+    dict(groups=6, padding=1, stride=2),
+]
 
 
 @pytest.mark.parametrize("arguments", CASES)
@@ -24,7 +33,9 @@ def test_geometry(rng, arguments):
     near(conv2d(x, w, **arguments), want_of(x, w, **arguments), 54, 54)
 
 
-@pytest.mark.parametrize("layout", ["nchw", "nhwc", "NHWC", "nchw:nhwc", "nhwc:nchw", "nchw4c", "nchw8c:nhwc", "nhwc:nchw4c"])
+@pytest.mark.parametrize(
+    "layout", ["nchw", "nhwc", "NHWC", "nchw:nhwc", "nhwc:nchw", "nchw4c", "nchw8c:nhwc", "nhwc:nchw4c"]
+)
 @pytest.mark.parametrize("weights", ["kcrs", "krsc", "rsck"])
 def test_layouts(rng, layout, weights):
     x, w = random(rng, (2, 6, 7, 5), "f4"), random(rng, (10, 6, 3, 2), "f4")
@@ -39,16 +50,30 @@ def test_layouts(rng, layout, weights):
         return blocks.reshape(n, -1, block, h, w_).transpose(0, 1, 3, 4, 2).copy()
 
     sides = layout.lower().split(":")
-    got = conv2d(placed(x, sides[0]), w.transpose(["kcrs".index(one) for one in weights]).copy(), layout=layout, weights=weights,
-                 padding=1)
+    got = conv2d(
+        placed(x, sides[0]),
+        w.transpose(["kcrs".index(one) for one in weights]).copy(),
+        layout=layout,
+        weights=weights,
+        padding=1,
+    )
     want = placed(want_of(x, w, padding=1), sides[-1])
     near(got, want, 36, 36)
     if sides[-1] == "nchw4c":
         assert (got[:, 2, :, :, 2:] == 0).all()
 
 
-@pytest.mark.parametrize("types", [("f2", "f2", "f16"), ("bf16", "bf16", "bf16"), ("f4", "f2", "f32"), ("i1", "i1", "i32"),
-                                   ("u1", "f4", "f32"), (">f4", "f4", "f32")])
+@pytest.mark.parametrize(
+    "types",
+    [
+        ("f2", "f2", "f16"),
+        ("bf16", "bf16", "bf16"),
+        ("f4", "f2", "f32"),
+        ("i1", "i1", "i32"),
+        ("u1", "f4", "f32"),
+        (">f4", "f4", "f32"),
+    ],
+)
 def test_types(rng, types):
     x, w = random(rng, (1, 5, 6, 7), types[0]), random(rng, (4, 5, 3, 3), types[1])
     near(conv2d(x, w, padding=1), want_of(x, w, padding=1), 45 if "i1" not in types else 45 * 64, 45, types[2])
@@ -59,7 +84,12 @@ def test_strided_images_are_said_and_not_copied(rng, device):
     channels_last = x.transpose(0, 2, 3, 1).copy()
     near(conv2d(channels_last.transpose(0, 3, 1, 2), w), want_of(x, w), 72, 72)
     assert "nhwc:nchw 3x8x6x7" in device.problems[-1]
-    near(conv2d(channels_last[..., 2:6], w[:, 2:6], layout="nhwc"), want_of(x[:, 2:6], w[:, 2:6]).transpose(0, 2, 3, 1), 72, 72)
+    near(
+        conv2d(channels_last[..., 2:6], w[:, 2:6], layout="nhwc"),
+        want_of(x[:, 2:6], w[:, 2:6]).transpose(0, 2, 3, 1),
+        72,
+        72,
+    )
     assert "x.pitch=8" in device.problems[-1]
     near(conv2d(x[:, :4], w[:, :4]), want_of(x[:, :4], w[:, :4]), 72, 72)
     assert "x.pitch=336" in device.problems[-1]
@@ -70,8 +100,12 @@ def test_strided_images_are_said_and_not_copied(rng, device):
     near(conv2d(x, turned), want_of(x, w), 72, 72)
     assert "weights=krsc" in device.problems[-1]
     one = channels_last[1:2, :1, :, 3:4]
-    near(conv2d(one, w[:, 3:4, :1, :3], layout="nhwc"), want_of(one.transpose(0, 3, 1, 2), w[:, 3:4, :1, :3]).transpose(0, 2, 3, 1),
-         72, 72)
+    near(
+        conv2d(one, w[:, 3:4, :1, :3], layout="nhwc"),
+        want_of(one.transpose(0, 3, 1, 2), w[:, 3:4, :1, :3]).transpose(0, 2, 3, 1),
+        72,
+        72,
+    )
 
 
 @pytest.mark.parametrize("activation", ["relu", "silu", "leaky_relu:0.1", ("clamp", 0, 2), "hard_swish", None])
@@ -83,8 +117,19 @@ def test_epilogue(rng, activation, layout):
     acc = want_of(x, w)
     there = (lambda a: a.transpose(0, 2, 3, 1).copy()) if layout == "nhwc" else (lambda a: a)
     for last in (False, True):
-        got = conv2d(there(x), w, bias, layout=layout, scale=scale, c=there(c), beta=0.5, alpha=2, activation=activation,
-                     residual=there(residual), activation_last=last)
+        got = conv2d(
+            there(x),
+            w,
+            bias,
+            layout=layout,
+            scale=scale,
+            c=there(c),
+            beta=0.5,
+            alpha=2,
+            activation=activation,
+            residual=there(residual),
+            activation_last=last,
+        )
         want = reference.epilogue(acc, 2, scale[:, None, None], c, 0.5, bias[:, None, None], activation, residual, last)
         near(got, there(want), 80, 36)
     if layout == "nhwc":
@@ -129,15 +174,31 @@ def test_out(rng):
 X, W = np.ones((1, 4, 5, 5), "f4"), np.ones((6, 4, 3, 3), "f4")
 
 
-@pytest.mark.parametrize("x, w, arguments, text", [
-    (X[0], W, {}, "x: shape"), (X, W[0], {}, "w: shape"), (X, W, dict(groups=3), "channels|groups"), (X, W, dict(groups=0), "groups"),
-    (X, W[:, :2], {}, "w: shape"), (X, W, dict(layout="chwn"), "layout"), (X, W, dict(layout="nchw4c"), "x: shape"),
-    (X, W, dict(weights="ckrs"), "kcrs"), (X, W, dict(stride=0), "stride"), (X, W, dict(padding=(1, 2, 3)), "padding"),
-    (X, W, dict(padding=-1), "padding"), (X, W, dict(dilation=1.5), "dilation"), (X, W, dict(dilation=3), "invalid_problem"),
-    (X.astype("f8"), W, {}, "f64 in x"), (X, W, dict(bias=np.ones(5, "f4")), "bias: shape"),
-    (X, W, dict(residual=np.ones((1, 6, 3, 4), "f4")), "residual: shape"), (X, W, dict(beta=1.0), "beta"),
-    (X, W, dict(activation="epi"), "epi"), (X, W, dict(out=np.zeros((1, 6, 3, 3))), "out: dtype"),
-    (X, W, dict(groups=4), "w: shape")])
+@pytest.mark.parametrize(
+    "x, w, arguments, text",
+    [
+        (X[0], W, {}, "x: shape"),
+        (X, W[0], {}, "w: shape"),
+        (X, W, dict(groups=3), "channels|groups"),
+        (X, W, dict(groups=0), "groups"),
+        (X, W[:, :2], {}, "w: shape"),
+        (X, W, dict(layout="chwn"), "layout"),
+        (X, W, dict(layout="nchw4c"), "x: shape"),
+        (X, W, dict(weights="ckrs"), "kcrs"),
+        (X, W, dict(stride=0), "stride"),
+        (X, W, dict(padding=(1, 2, 3)), "padding"),
+        (X, W, dict(padding=-1), "padding"),
+        (X, W, dict(dilation=1.5), "dilation"),
+        (X, W, dict(dilation=3), "invalid_problem"),
+        (X.astype("f8"), W, {}, "f64 in x"),
+        (X, W, dict(bias=np.ones(5, "f4")), "bias: shape"),
+        (X, W, dict(residual=np.ones((1, 6, 3, 4), "f4")), "residual: shape"),
+        (X, W, dict(beta=1.0), "beta"),
+        (X, W, dict(activation="epi"), "epi"),
+        (X, W, dict(out=np.zeros((1, 6, 3, 3))), "out: dtype"),
+        (X, W, dict(groups=4), "w: shape"),
+    ],
+)
 def test_errors_name_what_is_wrong(x, w, arguments, text):
     with pytest.raises((sectile.InvalidProblemError, sectile.ParseError), match=text):
         conv2d(x, w, **arguments)
@@ -148,8 +209,12 @@ def test_random_convolutions(rng):
         groups = int(rng.choice([1, 1, 2, 3]))
         n, c, k = int(rng.integers(1, 3)), groups * int(rng.integers(1, 6)), groups * int(rng.integers(1, 6))
         r, s = (int(size) for size in rng.integers(1, 4, 2))
-        arguments = dict(stride=tuple(int(v) for v in rng.integers(1, 3, 2)), padding=tuple(int(v) for v in rng.integers(0, 3, 4)),
-                         dilation=tuple(int(v) for v in rng.integers(1, 3, 2)), groups=groups)
+        arguments = dict(
+            stride=tuple(int(v) for v in rng.integers(1, 3, 2)),
+            padding=tuple(int(v) for v in rng.integers(0, 3, 4)),
+            dilation=tuple(int(v) for v in rng.integers(1, 3, 2)),
+            groups=groups,
+        )
         x = random(rng, (n, c, int(rng.integers(5, 12)), int(rng.integers(5, 12))), "f4")
         w = random(rng, (k, c // groups, r, s), "f4")
         last = bool(rng.integers(2))

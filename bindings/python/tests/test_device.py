@@ -1,4 +1,5 @@
 """Devices: errors, caches, buffers, threads, forks, and the end of a process."""
+
 import gc
 import os
 import pathlib
@@ -46,14 +47,20 @@ def test_each_status_has_a_class():
         @staticmethod
         def sectile_last_error():
             return b"the sentence"
+
     seen = set()
     for status in range(1, 15):
         error = _errors.error_of(Library, status)
         assert error.status == status and str(error) == "the sentence" and isinstance(error, sectile.Error)
         seen.add(type(error))
     assert len(seen) == 14
-    bases = {sectile.ParseError: ValueError, sectile.NoMemoryError: MemoryError, sectile.IoError: OSError,
-             sectile.SizeOverflowError: OverflowError, sectile.DeviceError: RuntimeError}
+    bases = {
+        sectile.ParseError: ValueError,
+        sectile.NoMemoryError: MemoryError,
+        sectile.IoError: OSError,
+        sectile.SizeOverflowError: OverflowError,
+        sectile.DeviceError: RuntimeError,
+    }
     assert all(issubclass(one, base) for one, base in bases.items())
     assert _errors.error_of(Library, 99).kind == "unknown"
 
@@ -64,8 +71,13 @@ def test_a_closed_device():
     opened.close()
     opened.close()
     assert opened.closed and "closed" in repr(opened)
-    for call in (lambda: sectile.permute(A, device=opened), lambda: opened.profile, lambda: opened.pipelines,
-                 lambda: opened.prepare("permute f32 2x2 axes=1,0"), lambda: sectile.plan("permute f32 2x2 axes=1,0", opened)):
+    for call in (
+        lambda: sectile.permute(A, device=opened),
+        lambda: opened.profile,
+        lambda: opened.pipelines,
+        lambda: opened.prepare("permute f32 2x2 axes=1,0"),
+        lambda: sectile.plan("permute f32 2x2 axes=1,0", opened),
+    ):
         with pytest.raises(sectile.ClosedError, match="was closed"):
             call()
 
@@ -120,7 +132,7 @@ def test_buffers_are_used_again_and_bounded():
 def test_size_classes_are_few_and_close():
     sizes = {_buffers.size_class(count) for count in range(1, 100000)}
     assert len(sizes) < 60
-    for count in list(range(1, 5000)) + [2 ** 33 + 1]:
+    for count in list(range(1, 5000)) + [2**33 + 1]:
         assert count <= _buffers.size_class(count) <= max(2048, count * 9 // 8)
 
 
@@ -177,7 +189,7 @@ def test_threads_share_a_device(device):
                     sectile.matmul(a, np.zeros((a.shape[1] + seed, 2), "f4"))
                 with pytest.raises(sectile.ParseError, match=f"column {10 + seed}|no{seed}"):
                     device.prepare(f"no{seed}")
-        except BaseException as error:   # noqa: B036  a thread's failure is the test's
+        except BaseException as error:  # noqa: B036  a thread's failure is the test's
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in range(1, 5)]
@@ -203,24 +215,35 @@ def test_devices_that_nobody_keeps_are_closed():
 def run_python(text):
     """Another interpreter, which has to end with 0 and without a word on standard error."""
     package = str(pathlib.Path(sectile.__file__).resolve().parent.parent)
-    done = subprocess.run([sys.executable, "-c", text], text=True, capture_output=True, timeout=120,
-                          env={**os.environ, "PYTHONPATH": package, "SECTILE_LIBRARY": _library.find()})
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        text=True,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": package, "SECTILE_LIBRARY": _library.find()},
+    )
     assert done.returncode == 0 and done.stderr == "", f"{done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
 
 
 BEGIN = f"import numpy as np, sectile\na = np.ones((2, 3), 'f4')\nselector = {conftest.SELECTOR!r}\n"
+BEGIN += "run = lambda device: sectile.permute(a, device=device)\n"
 
 
-@pytest.mark.parametrize("end", [
-    "device = sectile.Device(selector); sectile.permute(a, device=device)",
-    "device = sectile.Device(selector); sectile.set_default_device(device); sectile.permute(a); del device",
-    "device = sectile.Device(selector); sectile.permute(a, device=device); sectile.keep = device; device.me = device",
-    "device = sectile.Device(selector); plan = sectile.plan('permute f32 2x3 axes=1,0', device); device.close(); print(plan)",
-    "import atexit\ndevice = sectile.Device(selector); atexit.register(lambda: sectile.permute(a, device=device))",
-    "import atexit\nd = []\natexit.register(lambda: d[0].close())\nd.append(sectile.Device(selector)); sectile.permute(a, device=d[0])",
-    "import threading\ndevice = sectile.Device(selector)\n"
-    "threading.Thread(target=lambda: [sectile.permute(a, device=device) for _ in range(300)]).start()"])
+@pytest.mark.parametrize(
+    "end",
+    [
+        "device = sectile.Device(selector); run(device)",
+        "device = sectile.Device(selector); sectile.set_default_device(device); run(None); del device",
+        "device = sectile.Device(selector); run(device); sectile.keep = device; device.me = device",
+        "device = sectile.Device(selector)\n"
+        "plan = sectile.plan('permute f32 2x3 axes=1,0', device); device.close(); print(plan)",
+        "import atexit\ndevice = sectile.Device(selector); atexit.register(lambda: run(device))",
+        "import atexit\nd = []\natexit.register(lambda: d[0].close())\nd.append(sectile.Device(selector)); run(d[0])",
+        "import threading\ndevice = sectile.Device(selector)\n"
+        "threading.Thread(target=lambda: [run(device) for _ in range(300)]).start()",
+    ],
+)
 def test_the_end_of_a_process(end):
     run_python(BEGIN + end)
 
@@ -232,7 +255,9 @@ def test_the_default_device_is_opened_by_the_first_call(device):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_fork():
-    text = BEGIN + """
+    text = (
+        BEGIN
+        + """
 import os, warnings
 warnings.simplefilter("ignore")   # Python 3.12 warns of forks beside threads, which drivers have
 device = sectile.Device(selector)
@@ -250,4 +275,5 @@ if child == 0:
     os._exit(0 if good and _runtime._default is None else 1)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), sectile.permute(a).shape)
 """
+    )
     assert run_python(text).strip() == "0 (3, 2)"

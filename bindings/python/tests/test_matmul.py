@@ -1,4 +1,5 @@
 """matmul, compared with NumPy in double precision."""
+
 import numpy as np
 import pytest
 
@@ -16,10 +17,28 @@ def check(a, b, out="f32", acc="f32", **arguments):
     return got
 
 
-SHAPES = [((7, 9), (9, 5)), ((9,), (9, 5)), ((7, 9), (9,)), ((9,), (9,)), ((3, 7, 9), (9, 5)), ((7, 9), (3, 9, 5)),
-          ((3, 7, 9), (3, 9, 5)), ((2, 3, 7, 9), (2, 3, 9, 5)), ((2, 3, 7, 9), (9,)), ((9,), (2, 9, 5)),
-          ((2, 3, 7, 9), (3, 9, 5)), ((2, 1, 7, 9), (1, 3, 9, 5)), ((1, 7, 9), (4, 9, 5)), ((1, 1), (1, 1)),
-          ((0, 4), (4, 3)), ((3, 0), (0, 4)), ((2, 0, 4), (4, 3)), ((0, 3, 4), (4, 2)), ((0,), (0,)), ((3, 4), (4, 0))]
+SHAPES = [
+    ((7, 9), (9, 5)),
+    ((9,), (9, 5)),
+    ((7, 9), (9,)),
+    ((9,), (9,)),
+    ((3, 7, 9), (9, 5)),
+    ((7, 9), (3, 9, 5)),
+    ((3, 7, 9), (3, 9, 5)),
+    ((2, 3, 7, 9), (2, 3, 9, 5)),
+    ((2, 3, 7, 9), (9,)),
+    ((9,), (2, 9, 5)),
+    ((2, 3, 7, 9), (3, 9, 5)),
+    ((2, 1, 7, 9), (1, 3, 9, 5)),
+    ((1, 7, 9), (4, 9, 5)),
+    ((1, 1), (1, 1)),
+    ((0, 4), (4, 3)),
+    ((3, 0), (0, 4)),
+    ((2, 0, 4), (4, 3)),
+    ((0, 3, 4), (4, 2)),
+    ((0,), (0,)),
+    ((3, 4), (4, 0)),
+]
 
 
 @pytest.mark.parametrize("shapes", SHAPES)
@@ -29,10 +48,25 @@ def test_shapes_as_numpy_takes_them(rng, shapes):
     assert got.dtype == np.float32 and got.shape == np.matmul(a, b).shape
 
 
-@pytest.mark.parametrize("types", [("f2", "f2", "f16"), ("bf16", "bf16", "bf16"), ("f2", "f4", "f32"), ("f4", "f2", "f32"),
-                                   ("bf16", "f2", "f32"), ("bf16", "f4", "f32"), ("i1", "i1", "i32"), ("i1", "f2", "f16"),
-                                   ("f4", "i8", "f32"), ("u1", "u1", "f32"), ("?", "f2", "f16"), ("bf16", "i1", "bf16"),
-                                   (">f4", "f4", "f32"), ("i4", ">i2", "f32")])
+@pytest.mark.parametrize(
+    "types",
+    [
+        ("f2", "f2", "f16"),
+        ("bf16", "bf16", "bf16"),
+        ("f2", "f4", "f32"),
+        ("f4", "f2", "f32"),
+        ("bf16", "f2", "f32"),
+        ("bf16", "f4", "f32"),
+        ("i1", "i1", "i32"),
+        ("i1", "f2", "f16"),
+        ("f4", "i8", "f32"),
+        ("u1", "u1", "f32"),
+        ("?", "f2", "f16"),
+        ("bf16", "i1", "bf16"),
+        (">f4", "f4", "f32"),
+        ("i4", ">i2", "f32"),
+    ],
+)
 def test_types(rng, types):
     a, b = random(rng, (13, 17), types[0]), random(rng, (17, 11), types[1])
     got = check(a, b, types[2])
@@ -52,25 +86,45 @@ def test_factors_are_rounded_where_the_caller_says_so(rng):
     a, b = rng.uniform(-1, 1, (6, 8)), rng.uniform(-1, 1, (8, 5))
     for type_, dtype in (("f32", "f4"), ("f16", "f2")):
         near(matmul(a, b, type=type_), wide(a.astype(dtype)) @ wide(b.astype(dtype)), 8, 8, type_)
-    near(matmul(a.astype("f4"), b.astype("f4"), type="f16", dtype="f32"), wide(a.astype("f2")) @ wide(b.astype("f2")), 8, 8)
+    near(
+        matmul(a.astype("f4"), b.astype("f4"), type="f16", dtype="f32"),
+        wide(a.astype("f2")) @ wide(b.astype("f2")),
+        8,
+        8,
+    )
     near(matmul(a, b, type="bf16", dtype="f32"), wide(sectile.to_bf16(a)) @ wide(sectile.to_bf16(b)), 8, 8)
     raw = sectile.to_bf16(a).view("u2")
-    near(matmul(raw, sectile.to_bf16(b), type="bf16", dtype="f32"), wide(sectile.to_bf16(a)) @ wide(sectile.to_bf16(b)), 8, 8)
+    near(
+        matmul(raw, sectile.to_bf16(b), type="bf16", dtype="f32"),
+        wide(sectile.to_bf16(a)) @ wide(sectile.to_bf16(b)),
+        8,
+        8,
+    )
     got = matmul(a.astype("f2"), b.astype("f2"), acc="f16")
     near(got, wide(a.astype("f2")) @ wide(b.astype("f2")), 8, 8, "f16", "f16")
 
 
-@pytest.mark.parametrize("make, letters", [
-    (lambda a: a, "nn"), (lambda a: np.asfortranarray(a), "tn"), (lambda a: np.pad(a, ((0, 3), (2, 4)))[:-3, 2:-4], "nn lda"),
-    (lambda a: np.pad(a.T.copy(), ((1, 3), (2, 4)))[1:-3, 2:-4].T, "tn lda"), (lambda a: a[::-1], "nn"), (lambda a: a[:, ::-1], "nn"),
-    (lambda a: np.repeat(a, 2, 1)[:, ::2], "nn"), (lambda a: np.repeat(a, 2, 0)[::2], "nn lda"),
-    (lambda a: np.repeat(a, 50, 0)[::50], "nn"), (lambda a: np.broadcast_to(a[:1], a.shape), "nn")])
+@pytest.mark.parametrize(
+    "make, letters",
+    [
+        (lambda a: a, "nn"),
+        (lambda a: np.asfortranarray(a), "tn"),
+        (lambda a: np.pad(a, ((0, 3), (2, 4)))[:-3, 2:-4], "nn lda"),
+        (lambda a: np.pad(a.T.copy(), ((1, 3), (2, 4)))[1:-3, 2:-4].T, "tn lda"),
+        (lambda a: a[::-1], "nn"),
+        (lambda a: a[:, ::-1], "nn"),
+        (lambda a: np.repeat(a, 2, 1)[:, ::2], "nn"),
+        (lambda a: np.repeat(a, 2, 0)[::2], "nn lda"),
+        (lambda a: np.repeat(a, 50, 0)[::50], "nn"),
+        (lambda a: np.broadcast_to(a[:1], a.shape), "nn"),
+    ],
+)
 def test_strided_matrices(rng, device, make, letters):
     a, b = make(random(rng, (12, 17), "f4")), random(rng, (17, 7), "f4")
     check(a, b)
     problem = device.problems[-1]
     assert problem.split()[2] == letters[:2] and ("lda=" in problem) == ("lda" in letters), problem
-    check(b.T, a.T)   # as B
+    check(b.T, a.T)  # as B
     problem = device.problems[-1]
     copied = not a.flags.c_contiguous and letters == "nn"
     assert problem.split()[2] == ("tn" if copied or letters[0] == "t" else "tt"), problem
@@ -91,7 +145,7 @@ def test_batches_are_said_and_not_copied(rng, device):
     assert "batch=6 " in device.problems[-1] and "b.batch=0" in device.problems[-1]
     check(a[:, :, 1:], b)
     assert "a.batch=72" in device.problems[-1]
-    check(a.transpose(1, 0, 2, 3), b)   # two batch axes that are no single step
+    check(a.transpose(1, 0, 2, 3), b)  # two batch axes that are no single step
     check(a[0][::-1], b)
     interleaved = random(rng, (8, 3, 9), "f4").transpose(1, 0, 2)
     check(interleaved, b)
@@ -104,8 +158,18 @@ def test_epilogue(rng, activation):
     bias, scale, c, residual = (random(rng, shape, "f4") for shape in ((7,), (7,), (9, 7), (9, 7)))
     acc, size = wide(a) @ wide(b), 2 * np.abs(wide(a)) @ np.abs(wide(b)) + 4
     for last in (False, True):
-        got = matmul(a, b, alpha=0.5, scale=scale, c=c, beta=-2, bias=bias, activation=activation, residual=residual,
-                     activation_last=last)
+        got = matmul(
+            a,
+            b,
+            alpha=0.5,
+            scale=scale,
+            c=c,
+            beta=-2,
+            bias=bias,
+            activation=activation,
+            residual=residual,
+            activation_last=last,
+        )
         near(got, reference.epilogue(acc, 0.5, scale, c, -2, bias, activation, residual, last), size, 12)
     near(matmul(a, b, activation=activation), reference.epilogue(acc, activation=activation), size, 12)
 
@@ -123,8 +187,13 @@ def test_epilogue_shapes(rng):
     near(matmul(a, b, residual=one[:1]), acc + wide(one[:1]), 16, 8, "f16")
     near(matmul(a, b, residual=np.asfortranarray(one), activation="relu"), np.maximum(acc, 0) + wide(one), 16, 8, "f16")
     wider = random(rng, (2, 5, 16), "f2")
-    near(matmul(a, b, c=wider[..., 3:9], residual=wider[..., :6]), acc + wide(wider[..., 3:9]) + wide(wider[..., :6]), 16, 8,
-         "f16")
+    near(
+        matmul(a, b, c=wider[..., 3:9], residual=wider[..., :6]),
+        acc + wide(wider[..., 3:9]) + wide(wider[..., :6]),
+        16,
+        8,
+        "f16",
+    )
     near(matmul(a, b[:, 0], bias=row[:, 0]), acc[..., 0] + wide(row[:, 0]), 16, 8, "f16")
     near(matmul(a[0, 0], b, bias=column[0]), acc[0, 0] + wide(column[0]), 16, 8, "f16")
     integers = random(rng, (4, 8), "i1")
@@ -174,17 +243,34 @@ def test_out_and_aliases(rng):
 A, B = np.ones((3, 4), "f4"), np.ones((4, 5), "f4")
 
 
-@pytest.mark.parametrize("a, b, arguments, text", [
-    (A, A, {}, "K: 4 in a, 3 in b"), (1.0, B, {}, "one axis"), (A[None].repeat(2, 0), B[None].repeat(3, 0), {}, "batch"),
-    (A.astype("f8"), B, {}, r"f64 in a \(want f32, f16, bf16, i8; a.astype\(numpy.float32\)"),
-    (A, B.astype("f8"), {}, "f64 in b"), (A.astype("c8"), B, {}, "complex64"), (A.astype(object), B, {}, "dtype object"),
-    (A, B, dict(type="f64"), "type"), (A, B, dict(type="i8"), "int8"), (A, B, dict(acc="i32"), "acc"), (A, B, dict(dtype="i32"), "out: i32"),
-    (np.full((3, 4), 2 ** 24 + 1), B, {}, r"16777217 at \(0, 0\)"), (A, B, dict(bias=np.ones(4, "f4")), r"bias: shape"),
-    (A, B, dict(bias=np.ones(5)), "bias: type"), (A, B, dict(residual=np.ones((3, 4), "f4")), "residual: shape"),
-    (A, B, dict(beta=2), "beta"), (A, B, dict(alpha=np.inf), "alpha"), (A, B, dict(activation="swish"), "swish"),
-    (A.astype("i1"), B.astype("i1"), dict(alpha=2), "alpha"), (A.astype("i1"), B.astype("i1"), dict(bias=0.5), "whole number"),
-    (A[0], B, dict(transpose_a=True), "vector"), (A, B, dict(a_scale=np.ones(3, "f4")), "a_scale: shape"),
-    (np.ma.array(A), B, {}, "masked")])
+@pytest.mark.parametrize(
+    "a, b, arguments, text",
+    [
+        (A, A, {}, "K: 4 in a, 3 in b"),
+        (1.0, B, {}, "one axis"),
+        (A[None].repeat(2, 0), B[None].repeat(3, 0), {}, "batch"),
+        (A.astype("f8"), B, {}, r"f64 in a \(want f32, f16, bf16, i8; a.astype\(numpy.float32\)"),
+        (A, B.astype("f8"), {}, "f64 in b"),
+        (A.astype("c8"), B, {}, "complex64"),
+        (A.astype(object), B, {}, "dtype object"),
+        (A, B, dict(type="f64"), "type"),
+        (A, B, dict(type="i8"), "int8"),
+        (A, B, dict(acc="i32"), "acc"),
+        (A, B, dict(dtype="i32"), "out: i32"),
+        (np.full((3, 4), 2**24 + 1), B, {}, r"16777217 at \(0, 0\)"),
+        (A, B, dict(bias=np.ones(4, "f4")), r"bias: shape"),
+        (A, B, dict(bias=np.ones(5)), "bias: type"),
+        (A, B, dict(residual=np.ones((3, 4), "f4")), "residual: shape"),
+        (A, B, dict(beta=2), "beta"),
+        (A, B, dict(alpha=np.inf), "alpha"),
+        (A, B, dict(activation="swish"), "swish"),
+        (A.astype("i1"), B.astype("i1"), dict(alpha=2), "alpha"),
+        (A.astype("i1"), B.astype("i1"), dict(bias=0.5), "whole number"),
+        (A[0], B, dict(transpose_a=True), "vector"),
+        (A, B, dict(a_scale=np.ones(3, "f4")), "a_scale: shape"),
+        (np.ma.array(A), B, {}, "masked"),
+    ],
+)
 def test_errors_name_what_is_wrong(a, b, arguments, text):
     with pytest.raises((sectile.InvalidProblemError, sectile.ParseError), match=text):
         matmul(a, b, **arguments)
@@ -203,4 +289,6 @@ def test_random_matmuls(rng):
         try:
             check(a, b, out)
         except AssertionError as error:
-            raise AssertionError(f"case {case}: {a.shape} {a.strides} @ {b.shape} {b.strides} {dtype}: {error}") from None
+            raise AssertionError(
+                f"case {case}: {a.shape} {a.strides} @ {b.shape} {b.strides} {dtype}: {error}"
+            ) from None

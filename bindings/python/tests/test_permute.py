@@ -1,4 +1,5 @@
 """permute, compared with NumPy's transpose and with double precision."""
+
 import datetime
 
 import numpy as np
@@ -8,14 +9,35 @@ import reference
 import sectile
 from sectile import permute
 
-DTYPES = ["?", "i1", "u1", "i2", "u2", "f2", "V2", "i4", "u4", "f4", ">f4", "i8", "u8", "f8", "c8", "c16", "V16", "U1",
-          "S8", "U4", "datetime64[s]"]
+DTYPES = [
+    "?",
+    "i1",
+    "u1",
+    "i2",
+    "u2",
+    "f2",
+    "V2",
+    "i4",
+    "u4",
+    "f4",
+    ">f4",
+    "i8",
+    "u8",
+    "f8",
+    "c8",
+    "c16",
+    "V16",
+    "U1",
+    "S8",
+    "U4",
+    "datetime64[s]",
+]
 
 
 def bits(rng, shape, dtype):
     dtype = np.dtype(dtype)
     count = int(np.prod(shape, dtype=np.int64))
-    if dtype.kind == "U":   # code points
+    if dtype.kind == "U":  # code points
         return rng.integers(65, 91, count * dtype.itemsize // 4).astype("u4").view(dtype).reshape(shape)
     if dtype.kind == "b":
         return rng.integers(0, 2, shape).astype(bool)
@@ -33,17 +55,33 @@ def test_every_dtype_is_moved_as_it_is(rng, dtype):
     same(permute(a, (1, 2, 0)), a.transpose(1, 2, 0))
 
 
-@pytest.mark.parametrize("axes", [None, (0, 1, 2, 3), (3, 1, 0, 2), (-1, 0, -2, 1), [2, 3, 0, 1], np.array([1, 0, 3, 2])])
+@pytest.mark.parametrize(
+    "axes", [None, (0, 1, 2, 3), (3, 1, 0, 2), (-1, 0, -2, 1), [2, 3, 0, 1], np.array([1, 0, 3, 2])]
+)
 def test_axes_as_transpose_takes_them(rng, axes):
     a = bits(rng, (4, 3, 6, 5), "f4")
     same(permute(a, axes), np.transpose(a, axes))
 
 
-@pytest.mark.parametrize("make", [
-    lambda a: a.T, lambda a: a[::2], lambda a: a[:, ::3, 1:], lambda a: a[::-1], lambda a: a[:, ::-1],
-    lambda a: np.asfortranarray(a), lambda a: a.swapaxes(0, 1)[1:], lambda a: np.broadcast_to(a[:, :1], a.shape),
-    lambda a: np.broadcast_to(a[0], (4,) + a.shape[1:]), lambda a: a[:, :, ::100], lambda a: a[:0], lambda a: a[1:2, :, 2:3],
-    lambda a: a.view("V8"), lambda a: a.real])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda a: a.T,
+        lambda a: a[::2],
+        lambda a: a[:, ::3, 1:],
+        lambda a: a[::-1],
+        lambda a: a[:, ::-1],
+        lambda a: np.asfortranarray(a),
+        lambda a: a.swapaxes(0, 1)[1:],
+        lambda a: np.broadcast_to(a[:, :1], a.shape),
+        lambda a: np.broadcast_to(a[0], (4,) + a.shape[1:]),
+        lambda a: a[:, :, ::100],
+        lambda a: a[:0],
+        lambda a: a[1:2, :, 2:3],
+        lambda a: a.view("V8"),
+        lambda a: a.real,
+    ],
+)
 def test_strided_arrays(rng, make):
     a = make(bits(rng, (6, 9, 8), "c8"))
     if a.dtype.kind == "f":
@@ -67,7 +105,7 @@ def test_overlapping_and_odd_strides(rng):
     same(permute(windows), windows.T)
     fields = np.zeros(12, np.dtype([("a", "i1"), ("b", "<f4")], align=False))
     fields["b"] = np.arange(12)
-    b = fields["b"].reshape(3, 4)   # 5 bytes apart
+    b = fields["b"].reshape(3, 4)  # 5 bytes apart
     same(permute(b), b.T)
 
 
@@ -78,7 +116,7 @@ def test_no_axes_one_axis_and_none():
 
 
 def test_layouts_with_blocks(rng):
-    x = reference.random(rng, (2, 5, 3, 7), "f4")   # NHWC
+    x = reference.random(rng, (2, 5, 3, 7), "f4")  # NHWC
     y = permute(x, layout="nhwc->nchw4c")
     want = np.zeros((2, 2, 5, 3, 4), "f4")
     for channel in range(7):
@@ -87,7 +125,7 @@ def test_layouts_with_blocks(rng):
     same(permute(y, layout="NCHW4c:NHWC", channels=7), x)
     w = reference.random(rng, (64, 32), "f2")
     got = permute(w, layout="OI:OI4i8o2i")
-    want = w.reshape(8, 8, 4, 4, 2).transpose(0, 2, 3, 1, 4)   # o, I, 4i, 8o, 2i
+    want = w.reshape(8, 8, 4, 4, 2).transpose(0, 2, 3, 1, 4)  # o, I, 4i, 8o, 2i
     assert got.shape == (8, 4, 4, 8, 2)
     same(got, np.ascontiguousarray(want))
 
@@ -108,7 +146,7 @@ def test_cast_saturates_and_double_is_rounded_once():
     assert permute(a, dtype="i8")[:, 0].tolist() == [-128, -2, 0, 127, 0]
     assert permute(a.astype("f8"), dtype=np.uint8)[:, 0].tolist() == [0, 0, 0, 255, 0]
     # Halfway between two of f16, and a bit more, which f32 does not hold.
-    assert permute(np.array([1 + 2.0 ** -11 + 2.0 ** -40]), dtype="f16")[0] == np.float16(1 + 2.0 ** -10)
+    assert permute(np.array([1 + 2.0**-11 + 2.0**-40]), dtype="f16")[0] == np.float16(1 + 2.0**-10)
     with pytest.raises(sectile.InvalidProblemError, match="f64.*a.astype"):
         permute(a.astype("f8"), scale=2)
 
@@ -159,12 +197,18 @@ def test_out(rng):
     permute(square, out=square)
     same(square, want)
     permute(square, out=square.T)
-    same(square, np.ascontiguousarray(want))   # the transpose of the transpose, seen transposed
+    same(square, np.ascontiguousarray(want))  # the transpose of the transpose, seen transposed
 
 
-@pytest.mark.parametrize("out, text", [
-    (np.zeros((4, 6), "f4"), "out: shape"), (np.zeros((6, 4), "f8"), "out: dtype"), (np.zeros((6, 4), ">f4"), "out: dtype"),
-    ([[0]], "ndarray")])
+@pytest.mark.parametrize(
+    "out, text",
+    [
+        (np.zeros((4, 6), "f4"), "out: shape"),
+        (np.zeros((6, 4), "f8"), "out: dtype"),
+        (np.zeros((6, 4), ">f4"), "out: dtype"),
+        ([[0]], "ndarray"),
+    ],
+)
 def test_out_that_does_not_fit(out, text):
     with pytest.raises(sectile.InvalidProblemError, match=text):
         permute(np.zeros((4, 6), "f4"), out=out)
@@ -180,23 +224,46 @@ def test_read_only_sources():
     same(permute(a), np.ascontiguousarray(a.T))
 
 
-@pytest.mark.parametrize("arguments, text", [
-    (dict(axes=(0, 0)), "axes: 0,0 .want a permutation of 0..1"), (dict(axes=(0, 2)), "axes"), (dict(axes=(0,)), "axes"),
-    (dict(axes=(0, -3)), "axes"), (dict(axes=(0.5, 1)), "axes"), (dict(axes=(0, 1), layout="AB:BA"), "one of axes and layout"),
-    (dict(layout="AB"), "FROM:TO"), (dict(layout="AB:BC"), "layout"), (dict(layout="ABC:CBA"), "layout"),
-    (dict(layout="AB:BA src.offset=3"), "FROM:TO"), (dict(channels=3), "blocks"), (dict(layout="AB:BA", channels=3), "blocks"),
-    (dict(dtype="f64"), "dtype"), (dict(dtype=complex), "dtype"), (dict(scale=(3, [1, 2])), "an axis"),
-    (dict(scale=(0, [1, 2])), "scale: shape"), (dict(scale=float("nan")), "finite"), (dict(bias=1e39), "finite"),
-    (dict(add=np.zeros((2, 2), "f4")), "add: shape"), (dict(add=np.zeros((4, 3), "f8")), "f64|float64"),
-    (dict(activation="reluu"), "reluu"), (dict(activation="relu axes=0,1"), "one word"), (dict(activation=3), "activation")])
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        (dict(axes=(0, 0)), "axes: 0,0 .want a permutation of 0..1"),
+        (dict(axes=(0, 2)), "axes"),
+        (dict(axes=(0,)), "axes"),
+        (dict(axes=(0, -3)), "axes"),
+        (dict(axes=(0.5, 1)), "axes"),
+        (dict(axes=(0, 1), layout="AB:BA"), "one of axes and layout"),
+        (dict(layout="AB"), "FROM:TO"),
+        (dict(layout="AB:BC"), "layout"),
+        (dict(layout="ABC:CBA"), "layout"),
+        (dict(layout="AB:BA src.offset=3"), "FROM:TO"),
+        (dict(channels=3), "blocks"),
+        (dict(layout="AB:BA", channels=3), "blocks"),
+        (dict(dtype="f64"), "dtype"),
+        (dict(dtype=complex), "dtype"),
+        (dict(scale=(3, [1, 2])), "an axis"),
+        (dict(scale=(0, [1, 2])), "scale: shape"),
+        (dict(scale=float("nan")), "finite"),
+        (dict(bias=1e39), "finite"),
+        (dict(add=np.zeros((2, 2), "f4")), "add: shape"),
+        (dict(add=np.zeros((4, 3), "f8")), "f64|float64"),
+        (dict(activation="reluu"), "reluu"),
+        (dict(activation="relu axes=0,1"), "one word"),
+        (dict(activation=3), "activation"),
+    ],
+)
 def test_errors_name_what_is_wrong(arguments, text):
     with pytest.raises((sectile.InvalidProblemError, sectile.ParseError), match=text):
         permute(np.zeros((3, 4), "f4"), **arguments)
 
 
 def test_arrays_that_cannot_be_moved():
-    for a in (np.array([object()]), np.zeros(3, "V3"), np.zeros(2, "U5"), np.zeros(3, np.longdouble) if
-              np.dtype(np.longdouble).itemsize not in (8, 16) else np.zeros(3, "S7")):
+    for a in (
+        np.array([object()]),
+        np.zeros(3, "V3"),
+        np.zeros(2, "U5"),
+        np.zeros(3, np.longdouble) if np.dtype(np.longdouble).itemsize not in (8, 16) else np.zeros(3, "S7"),
+    ):
         with pytest.raises(sectile.InvalidProblemError, match="1, 2, 4, 8 or 16 bytes"):
             permute(a)
     with pytest.raises(sectile.InvalidProblemError, match="masked"):

@@ -1,4 +1,5 @@
 """Plans, profiles, explanations."""
+
 import json
 
 import pytest
@@ -49,7 +50,9 @@ def test_an_explanation_has_all_candidates():
     text = sectile.explain("permute f16 2x300x500 axes=0,2,1", "nvidia-hopper")
     assert "permute_tile" in text and "permute_rows" in text
     assert text == sectile.plan("permute f16 2x300x500 axes=0,2,1", "nvidia-hopper", explain=True).explanation
-    assert len(text.splitlines()) > len(sectile.plan("permute f16 2x300x500 axes=0,2,1", "nvidia-hopper").explanation.splitlines())
+    assert len(text.splitlines()) > len(
+        sectile.plan("permute f16 2x300x500 axes=0,2,1", "nvidia-hopper").explanation.splitlines()
+    )
 
 
 def test_targets(device):
@@ -67,9 +70,16 @@ def test_targets(device):
         sectile.plan(MATMUL, 3)
 
 
-@pytest.mark.parametrize("problem, error", [
-    ("", sectile.ParseError), ("permute", sectile.ParseError), ("permute f32 2x3 axes=0,0", sectile.InvalidProblemError),
-    ("permute f32 4611686018427387904x4 axes=1,0", sectile.SizeOverflowError), ("matmul f64 nn 2x2x2", sectile.Error)])
+@pytest.mark.parametrize(
+    "problem, error",
+    [
+        ("", sectile.ParseError),
+        ("permute", sectile.ParseError),
+        ("permute f32 2x3 axes=0,0", sectile.InvalidProblemError),
+        ("permute f32 4611686018427387904x4 axes=1,0", sectile.SizeOverflowError),
+        ("matmul f64 nn 2x2x2", sectile.Error),
+    ],
+)
 def test_errors(problem, error):
     with pytest.raises(error) as caught:
         sectile.plan(problem, "nvidia-hopper")

@@ -1,4 +1,5 @@
 """Element types: names, bf16, exact conversions."""
+
 import sys
 
 import numpy as np
@@ -11,7 +12,7 @@ from sectile import _types
 def nearest_bf16(value):
     """By search among all finite bf16, in exact arithmetic of doubles; ties to even."""
     every = np.arange(0x10000, dtype=np.uint16)
-    with np.errstate(invalid="ignore"):   # signaling NaNs become quiet
+    with np.errstate(invalid="ignore"):  # signaling NaNs become quiet
         wide = sectile.from_bf16(every).astype("f8")
     finite = np.isfinite(wide)
     distance = np.abs(wide[finite] - value)
@@ -21,9 +22,9 @@ def nearest_bf16(value):
 
 
 def test_bf16_is_rounded_once_to_nearest_even(rng):
-    plain = [0.0, -0.0, 1.0, 1 + 2.0 ** -8, 1 + 3 * 2.0 ** -8, -1 - 2.0 ** -8, 1e-40, 2.0 ** -134, 3 * 2.0 ** -135]
+    plain = [0.0, -0.0, 1.0, 1 + 2.0**-8, 1 + 3 * 2.0**-8, -1 - 2.0**-8, 1e-40, 2.0**-134, 3 * 2.0**-135]
     # Just beside the middle of two bf16: by way of f32 they would be rounded twice.
-    hard = [1 + 2.0 ** -8 + 2.0 ** -40, 1 + 3 * 2.0 ** -8 - 2.0 ** -40, -(1 + 2.0 ** -8 + 2.0 ** -40)]
+    hard = [1 + 2.0**-8 + 2.0**-40, 1 + 3 * 2.0**-8 - 2.0**-40, -(1 + 2.0**-8 + 2.0**-40)]
     values = np.array(plain + hard + list(rng.normal(size=20)))
     got = sectile.to_bf16(values).view(np.uint16)
     assert [hex(bits) for bits in got] == [hex(nearest_bf16(value)) for value in values]
@@ -35,7 +36,13 @@ def test_bf16_of_what_is_not_finite():
     values = np.array([np.inf, -np.inf, np.nan, 3.4e38, -3.4e38, 1e300])
     for given in (values, values[:5].astype("f4")):
         got = sectile.from_bf16(sectile.to_bf16(given))
-        assert np.isposinf(got[0]) and np.isneginf(got[1]) and np.isnan(got[2]) and np.isposinf(got[3]) and np.isneginf(got[4])
+        assert (
+            np.isposinf(got[0])
+            and np.isneginf(got[1])
+            and np.isnan(got[2])
+            and np.isposinf(got[3])
+            and np.isneginf(got[4])
+        )
     assert np.isposinf(sectile.from_bf16(sectile.to_bf16(values))[5])
 
 
@@ -54,7 +61,8 @@ def test_bf16_keeps_shapes_and_takes_integers():
 
 def test_ml_dtypes_is_taken_where_it_is_installed(monkeypatch):
     class Module:
-        bfloat16 = np.dtype("f2")   # a stand-in: only which dtype is taken is seen here
+        bfloat16 = np.dtype("f2")  # a stand-in: only which dtype is taken is seen here
+
     monkeypatch.setattr(_types, "_bf16", None)
     monkeypatch.setitem(sys.modules, "ml_dtypes", Module)
     assert _types.bf16_dtype() == np.dtype("f2")
@@ -76,19 +84,37 @@ def test_integers_are_converted_where_each_is_exact():
     exact = _types.exact
     for dtype in ("i1", "u2", "i4", "u4", "i8", "u8", "?"):
         assert exact("a", np.array([0, 1], dtype), "f16").tolist() == [0, 1]
-    assert exact("a", np.array([2 ** 24, -2 ** 24, 2 ** 62, 2 ** 63], "f8").astype("u8")[[0, 2, 3]], "f32").tolist() == [
-        2 ** 24, 2 ** 62, 2 ** 63]
+    assert exact(
+        "a", np.array([2**24, -(2**24), 2**62, 2**63], "f8").astype("u8")[[0, 2, 3]], "f32"
+    ).tolist() == [2**24, 2**62, 2**63]
     assert exact("a", np.array([256, -1024, 65280]), "bf16").view("u2").tolist() == [0x4380, 0xC480, 0x477F]
-    for values, to, first in (([1, 2 ** 24 + 1], "f32", 16777217), ([2049], "f16", 2049), ([65536], "f16", 65536),
-                              ([2 ** 63 - 1], "f32", 2 ** 63 - 1), ([257], "bf16", 257), ([-129], "i8", -129),
-                              ([2 ** 31], "i32", 2 ** 31), ([-1], "u8", -1)):
-        with pytest.raises(sectile.InvalidProblemError, match=rf"{first} at \({len(values) - 1}\)|{first} at \({len(values) - 1},\)"):
+    for values, to, first in (
+        ([1, 2**24 + 1], "f32", 16777217),
+        ([2049], "f16", 2049),
+        ([65536], "f16", 65536),
+        ([2**63 - 1], "f32", 2**63 - 1),
+        ([257], "bf16", 257),
+        ([-129], "i8", -129),
+        ([2**31], "i32", 2**31),
+        ([-1], "u8", -1),
+    ):
+        with pytest.raises(
+            sectile.InvalidProblemError, match=rf"{first} at \({len(values) - 1}\)|{first} at \({len(values) - 1},\)"
+        ):
             exact("a", np.array(values), to)
 
 
 def test_names():
-    for given, name in (("f16", "f16"), ("i8", "i8"), (np.int8, "i8"), ("int8", "i8"), ("float32", "f32"), (np.dtype("V2"), "bf16"),
-                        ("bfloat16", "bf16"), ("bf16", "bf16")):
+    for given, name in (
+        ("f16", "f16"),
+        ("i8", "i8"),
+        (np.int8, "i8"),
+        ("int8", "i8"),
+        ("float32", "f32"),
+        (np.dtype("V2"), "bf16"),
+        ("bfloat16", "bf16"),
+        ("bf16", "bf16"),
+    ):
         assert _types.named("type", given, _types.STAGES) == name
     for given in ("f64", "float64", "int64", "nonsense", 3.5, "f16 epi=relu"):
         with pytest.raises(sectile.InvalidProblemError, match="one of"):
