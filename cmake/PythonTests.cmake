@@ -29,7 +29,7 @@ endif()
 set(environment "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe};GALLIVM_PERF=nopt;PYTHONDONTWRITEBYTECODE=1")
 add_test(NAME python COMMAND ${SECTILE_PYTHON} -m pytest -q -p no:cacheprovider ${PROJECT_SOURCE_DIR}/bindings/python/tests)
 set_tests_properties(python PROPERTIES TIMEOUT 600
-  ENVIRONMENT "${environment};SECTILE_LIBRARY=$<TARGET_FILE:sectile_c>")
+  ENVIRONMENT "${environment};SECTILE_LIBRARY=$<TARGET_SONAME_FILE:sectile_c>")
 add_test(NAME python_install COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
   -DWORK=${PROJECT_BINARY_DIR}/python_install -DSOURCE=${PROJECT_SOURCE_DIR} -DPYTHON=${SECTILE_PYTHON}
   -P ${PROJECT_SOURCE_DIR}/cmake/PythonInstallTest.cmake)

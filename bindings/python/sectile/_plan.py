@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import json
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Iterator, Optional, Union
 
 from . import _abi, _library
 from ._errors import Error, InvalidProblemError, error_of, text_of
@@ -155,20 +156,23 @@ class Plan:
 Target = Union[None, str, Profile, "Device"]
 
 
-def _profile_of(target: Target) -> tuple[int, object]:
-    """A profile's handle, and what keeps it."""
+@contextlib.contextmanager
+def _profile_of(target: Target) -> Iterator[int]:
+    """A profile's handle, as long as it is used."""
     from ._runtime import Device, default_device
 
     if target is None:
         target = default_device()
     if isinstance(target, Device):
-        return target._profile_handle(), target
+        with target._held() as state:
+            yield state.profile
+        return
     profile = Profile.from_target(target) if isinstance(target, str) else target
     if not isinstance(profile, Profile):
         raise InvalidProblemError(
             f"invalid_problem: target: {type(target).__name__} " "(want a target's name, a Profile or a Device)"
         )
-    return profile._handle, profile
+    yield profile._handle
 
 
 def options_of(
@@ -207,20 +211,16 @@ def plan(
     """
     options = options_of(force, explain, few_pipelines, max_scratch_bytes)
     text = _bytes_of("problem", problem)
-    handle, keep = _profile_of(target)
-    made = Plan(_create("sectile_plan_create", handle, text, ctypes.byref(options)))
-    del keep
-    return made
+    with _profile_of(target) as handle:
+        return Plan(_create("sectile_plan_create", handle, text, ctypes.byref(options)))
 
 
 def plan_from_json(text: str, target: Target = None) -> Plan:
     """Reads what `Plan.json` wrote, for the same device and planner version. Errors: ParseError; InvalidPlanError,
     which names what differs."""
     raw = _bytes_of("plan", text)
-    handle, keep = _profile_of(target)
-    made = Plan(_create("sectile_plan_from_json", handle, raw))
-    del keep
-    return made
+    with _profile_of(target) as handle:
+        return Plan(_create("sectile_plan_from_json", handle, raw))
 
 
 def explain(problem: str, target: Target = None, *, force: Optional[str] = None) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import ctypes
 import os
 import threading
 import weakref
-from typing import Any, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional
 
 import numpy as np
 
@@ -150,32 +151,35 @@ class Device:
             )
         return state
 
-    def _profile_handle(self) -> int:
-        return self._usable().profile
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[State]:
+        """The handles, while no other thread calls or closes."""
+        state = self._usable()   # before the lock, which a fork may have left locked
+        with state.lock:
+            self._usable()
+            yield state
 
     @property
     def profile(self) -> Profile:
         """What plans for this device are made for, with what the canary found."""
-        state = self._usable()
-        return Profile.from_json(text_of(state.library.sectile_profile_json(state.profile)))
+        with self._held() as state:
+            return Profile.from_json(text_of(state.library.sectile_profile_json(state.profile)))
 
     @property
     def problems(self) -> list[str]:
         """The problems that are compiled, those used last at the end."""
-        with self._state.lock:
-            return list(self._state.programs)
+        with self._held() as state:
+            return list(state.programs)
 
     @property
     def pipelines(self) -> int:
         """Pipelines that the driver holds for them: problems share them."""
-        state = self._usable()
-        with state.lock:
+        with self._held() as state:
             return int(state.library.sectile_vk_device_pipelines(state.device))
 
     def trim(self) -> None:
         """Frees compiled problems and idle memory."""
-        state = self._usable()
-        with state.lock:
+        with self._held() as state:
             self._evict(state, len(state.programs))
             assert state.pool is not None
             state.pool.clear()
@@ -187,8 +191,7 @@ class Device:
 
     def prepare(self, problem: str) -> None:
         """Plans and compiles a problem, so that its first call does not. Errors: as `plan`; DeviceError."""
-        state = self._usable()
-        with state.lock:
+        with self._held() as state:
             self._program(state, problem)
 
     def _program(self, state: State, problem: str) -> Program:
@@ -217,8 +220,7 @@ class Device:
 
     def _check(self, problem: str) -> int:
         """Compiles a problem; the bytes of its result. Errors: as `prepare`."""
-        state = self._usable()
-        with state.lock:
+        with self._held() as state:
             return self._program(state, problem).destination.bytes
 
     def _run(
@@ -234,7 +236,7 @@ class Device:
         packed = out is not None and out.flags.c_contiguous
         result = out if packed and out is not None else np.empty(shape, dtype)
         state = self._usable()
-        with state.lock:
+        with state.lock:   # as _held(), which takes a microsecond more
             if state.closed:
                 self._usable()
             program = self._program(state, problem)

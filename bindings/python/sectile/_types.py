@@ -66,7 +66,8 @@ def number_name(dtype: "np.dtype[Any]", bf16: bool = False) -> Optional[str]:
 def bits_name(dtype: "np.dtype[Any]") -> str:
     """The type of a permute that moves elements as they are. Errors: invalid_problem (Python objects; a size that is
     not 1, 2, 4, 8 or 16 bytes)."""
-    name = _NAMES.get(f"{dtype.kind}{dtype.itemsize}") if dtype.kind in "fiuc" else _BITS.get(dtype.itemsize)
+    own = _NAMES.get(f"{dtype.kind}{dtype.itemsize}") if dtype.kind in "fiuc" else None
+    name = own or _BITS.get(dtype.itemsize)
     if name is None or dtype.hasobject:
         raise invalid("type", f"dtype {dtype}", "elements of 1, 2, 4, 8 or 16 bytes that hold no Python objects")
     return name

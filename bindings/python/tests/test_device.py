@@ -200,6 +200,45 @@ def test_threads_share_a_device(device):
     assert not failures
 
 
+def test_a_device_that_is_closed_while_threads_use_it():
+    opened = sectile.Device(conftest.SELECTOR)
+    begun = threading.Barrier(5)
+    ends = []
+
+    def work(call):
+        begun.wait()
+        try:
+            while True:
+                call()
+        except BaseException as error:  # noqa: B036  a thread's failure is the test's
+            ends.append(type(error))
+
+    calls = [
+        lambda: sectile.permute(A, device=opened),
+        lambda: sectile.plan("permute f32 2x3 axes=1,0", opened),
+        lambda: opened.prepare("permute f32 3x4 axes=1,0"),
+        lambda: (opened.profile, opened.trim(), opened.problems),
+    ]
+    threads = [threading.Thread(target=work, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    threading.Event().wait(0.1)
+    opened.close()
+    for thread in threads:
+        thread.join()
+    assert ends == [sectile.ClosedError] * 4
+
+
+def test_the_validation_layer():
+    try:
+        opened = sectile.Device(conftest.SELECTOR, validation=True)
+    except sectile.MissingError as error:
+        pytest.skip(f"no validation layer: {error}")
+    with opened:
+        assert sectile.permute(A, device=opened).tolist() == A.T.tolist()
+
+
 def test_devices_that_nobody_keeps_are_closed():
     closed = []
     for _ in range(3):

