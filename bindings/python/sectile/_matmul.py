@@ -64,7 +64,7 @@ def _step(shape: Sequence[int], strides: Sequence[int], batch: Sequence[int]) ->
     """The elements from one batch to the next, where batch axes are one step; 0 for an array that is the same for all;
     None where they are not."""
     missing = len(batch) - len(shape)
-    steps = [0] * missing + [0 if extent == 1 else stride for extent, stride in zip(shape, strides)]
+    steps = [0] * missing + list(strides)  # 0 where the array has one element
     axes = [(extent, stride) for extent, stride in zip(batch, steps) if extent != 1]
     if not axes:
         return 0

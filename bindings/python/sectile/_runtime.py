@@ -154,7 +154,7 @@ class Device:
     @contextlib.contextmanager
     def _held(self) -> Iterator[State]:
         """The handles, while no other thread calls or closes."""
-        state = self._usable()   # before the lock, which a fork may have left locked
+        state = self._usable()  # before the lock, which a fork may have left locked
         with state.lock:
             self._usable()
             yield state
@@ -236,7 +236,7 @@ class Device:
         packed = out is not None and out.flags.c_contiguous
         result = out if packed and out is not None else np.empty(shape, dtype)
         state = self._usable()
-        with state.lock:   # as _held(), which takes a microsecond more
+        with state.lock:  # as _held(), which takes a microsecond more
             if state.closed:
                 self._usable()
             program = self._program(state, problem)

@@ -12,7 +12,7 @@ import pytest
 
 import conftest
 import sectile
-from sectile import _buffers, _errors, _library
+from sectile import _buffers, _errors, _library, _runtime
 
 A = np.arange(12, dtype="f4").reshape(3, 4)
 
@@ -95,6 +95,19 @@ def test_problems_stay_compiled_up_to_a_number():
         opened.trim()
         assert opened.problems == [] and opened.pipelines == 0
         assert sectile.permute(A, device=opened).tolist() == A.T.tolist()
+
+
+def test_closing_frees_all_that_was_made(monkeypatch):
+    freed = []
+    real = _runtime.State.destroy
+    monkeypatch.setattr(_runtime.State, "destroy", lambda self, program: (freed.append(program), real(self, program)))
+    opened = sectile.Device(conftest.SELECTOR)
+    for size in (2, 3, 4):
+        sectile.permute(np.zeros((size, 3), "f4"), device=opened)
+    made = list(opened._state.programs.values())
+    opened.close()
+    assert len(made) == 3 and freed == made
+    assert not opened._state.pool._idle and opened._state.pool.idle_bytes == 0
 
 
 def test_a_problem_that_is_refused_is_not_kept(device):

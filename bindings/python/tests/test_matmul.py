@@ -145,6 +145,9 @@ def test_batches_are_said_and_not_copied(rng, device):
     assert "batch=6 " in device.problems[-1] and "b.batch=0" in device.problems[-1]
     check(a[:, :, 1:], b)
     assert "a.batch=72" in device.problems[-1]
+    # A plus in a number would end the activation's word.
+    near(matmul(a, b, activation=("clamp", -1e20, 1e20), bias=1), wide(a) @ wide(b) + 1, 10, 9)
+    near(matmul(a, b, alpha=1e20) / np.float32(1e20), wide(a) @ wide(b), 9, 9)
     check(a.transpose(1, 0, 2, 3), b)  # two batch axes that are no single step
     check(a[0][::-1], b)
     interleaved = random(rng, (8, 3, 9), "f4").transpose(1, 0, 2)

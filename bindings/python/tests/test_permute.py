@@ -171,6 +171,10 @@ def test_computation_by_letters_numbers_and_broadcasts(rng):
     a = reference.random(rng, (3, 4), "f4")
     got = permute(a, scale=2, bias=-1.5, add=np.float32([[1], [2], [3], [4]]))
     reference.near(got, (2 * reference.wide(a) - 1.5).T + np.arange(1, 5)[:, None], 8, 4)
+    for factor in (1e20, 2.5e-12, -1):
+        reference.near(permute(a, scale=factor) / np.float32(factor), reference.wide(a).T, 1, 4)
+    swapped = permute(a.astype(">f4"), scale=2)
+    same(swapped, np.ascontiguousarray(2 * a.T))
     reference.near(permute(a, add=a.T), 2 * reference.wide(a).T, 2, 4)
 
 
@@ -259,12 +263,7 @@ def test_errors_name_what_is_wrong(arguments, text):
 
 
 def test_arrays_that_cannot_be_moved():
-    for a in (
-        np.array([object()]),
-        np.zeros(3, "V3"),
-        np.zeros(2, "U5"),
-        np.zeros(3, "S7"),
-    ):
+    for a in (np.array([object()]), np.zeros(3, "V3"), np.zeros(2, "U5"), np.zeros(3, "S7")):
         with pytest.raises(sectile.InvalidProblemError, match="1, 2, 4, 8 or 16 bytes"):
             permute(a)
     with pytest.raises(sectile.InvalidProblemError, match="masked"):
