@@ -1,5 +1,6 @@
 # The Python binding: its tests on lavapipe, and its installation by pip from an installed tree.
-if(NOT SECTILE_BUILD_TESTS OR NOT TARGET sectile_c OR SECTILE_SANITIZE OR NOT EXISTS ${PROJECT_SOURCE_DIR}/bindings/python/tests)
+if(NOT SECTILE_BUILD_TESTS OR NOT TARGET sectile_c OR SECTILE_SANITIZE
+   OR NOT EXISTS ${PROJECT_SOURCE_DIR}/bindings/python/tests)
   return()
 endif()
 find_program(SECTILE_PYTHON python3)
@@ -27,7 +28,8 @@ endif()
 
 # What Python compiles stays out of the source folder.
 set(environment "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe};GALLIVM_PERF=nopt;PYTHONDONTWRITEBYTECODE=1")
-add_test(NAME python COMMAND ${SECTILE_PYTHON} -m pytest -q -p no:cacheprovider ${PROJECT_SOURCE_DIR}/bindings/python/tests)
+add_test(NAME python COMMAND ${SECTILE_PYTHON} -m pytest -q -p no:cacheprovider
+  ${PROJECT_SOURCE_DIR}/bindings/python/tests)
 set_tests_properties(python PROPERTIES TIMEOUT 600
   ENVIRONMENT "${environment};SECTILE_LIBRARY=$<TARGET_SONAME_FILE:sectile_c>")
 add_test(NAME python_install COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE}

@@ -305,6 +305,22 @@ def test_the_default_device_is_opened_by_the_first_call(device):
     assert run_python(text).strip() == "(3, 2) True"
 
 
+def test_a_system_without_a_driver():
+    text = """
+import os
+os.environ.update(VK_DRIVER_FILES="/nowhere.json", VK_LOADER_DEBUG="none")
+import sectile
+for call in (sectile.devices, sectile.Device, lambda: sectile.plan("permute f32 2x3 axes=1,0")):
+    try:
+        call()
+    except sectile.MissingError as error:
+        print(error)
+print(sectile.plan("permute f32 2x3 axes=1,0", "nvidia-hopper").id)
+"""
+    lines = run_python(text).splitlines()
+    assert len(lines) == 4 and all("Vulkan" in line for line in lines[:3]), lines
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_fork():
     text = (
