@@ -200,6 +200,28 @@ def _read(
     return x_array, w_array, images, result, sizes
 
 
+def _factor_words(
+    factors: tuple["np.ndarray[Any, Any]", "np.ndarray[Any, Any]"],
+    images: _Images,
+    result: _Images,
+    weights: str,
+    size: dict[str, int],
+    sources: dict[str, "np.ndarray[Any, Any]"],
+) -> tuple[list[str], list[str]]:
+    """The problem's first words, and those that say how X and W lie. Both become sources."""
+    sources["x"], sent, pitch = _sent_x(factors[0], images)
+    sources["w"], order = _sent_w(factors[1], weights)
+    sides = sent.layout if sent.layout == result.layout else f"{sent.layout}:{result.layout}"
+    first = [
+        f"{sides} {size['n']}x{size['c']}x{size['h']}x{size['w']} k={size['k']}",
+        f"r={size['r']}x{size['s']}",
+    ]
+    words = [f"weights={order}"] if order != "kcrs" else []
+    if pitch and pitch != (size["c"] if sent.layout == "nhwc" else sources["x"][0].size):
+        words.append(f"x.pitch={pitch}")
+    return first, words
+
+
 def conv2d(
     x: Any,
     w: Any,
@@ -255,19 +277,10 @@ def conv2d(
     types, x_array, w_array = _product.factors(("x", "w"), (x_array, w_array), type, acc, dtype, w_scale is not None)
     strides, pads, dilations, geometry = _geometry(stride, padding, dilation)
     sources: dict[str, "np.ndarray[Any, Any]"] = {}
-    sources["x"], sent, pitch = _sent_x(x_array, images)
-    sources["w"], order = _sent_w(w_array, weights)
-    sides = sent.layout if sent.layout == result.layout else f"{sent.layout}:{result.layout}"
-    words = [
-        f"conv2d {types.type} {sides} {size['n']}x{size['c']}x{size['h']}x{size['w']} k={size['k']} "
-        f"r={size['r']}x{size['s']}",
-        *geometry,
-    ]
+    first, placed = _factor_words((x_array, w_array), images, result, weights, size, sources)
+    words = ["conv2d", types.type, *first, *geometry, *placed]
     words += [f"g={groups}"] if groups != 1 else []
-    words += [f"weights={order}"] if order != "kcrs" else []
     words += _product.type_words(types, ("x", "w"), w_scale is not None)
-    if pitch and pitch != (size["c"] if sent.layout == "nhwc" else sources["x"][0].size):
-        words.append(f"x.pitch={pitch}")
     height = _output(size["h"], size["r"], strides[0], dilations[0], pads[0], pads[2])
     width = _output(size["w"], size["s"], strides[1], dilations[1], pads[1], pads[3])
     shape = result.shape(size["n"], size["k"], max(height, 0), max(width, 0))
@@ -279,13 +292,8 @@ def conv2d(
     for name, given, to in (("scale", scale, "f32"), ("bias", bias, types.out), ("w.scale", w_scale, "f32")):
         if given is not None:
             sources[name] = _vector(name.replace(".", "_"), given, to, size["k"])
-    words += _product.epilogue_word(
-        "scale" if scale is not None else "",
-        "bias" if bias is not None else "",
-        activation,
-        residual is not None,
-        activation_last,
-    )
+    stages = ("scale" if scale is not None else "", "bias" if bias is not None else "")
+    words += _product.epilogue_word(*stages, activation, residual is not None, activation_last)
     words += _prologue(x_scale, x_bias, x_relu, size["c"], sources)
     words += ["exact=1"] if exact else []
     problem = " ".join(words)
