@@ -220,7 +220,7 @@ def plan_from_json(text: str, target: Target = None) -> Plan:
     which names what differs."""
     raw = _bytes_of("plan", text)
     with _profile_of(target) as handle:
-        return Plan(_create("sectile_plan_from_json", handle, raw))
+        return Plan(_create("sectile_plan_from_json", handle, raw, None))
 
 
 def explain(problem: str, target: Target = None, *, force: Optional[str] = None) -> str:

@@ -23,7 +23,7 @@ Sources = Mapping[str, "np.ndarray[Any, Any]"]
 class Program:
     """A problem that is planned and compiled, with what a launch of it passes."""
 
-    __slots__ = ("plan", "executable", "operands", "destination", "addresses", "executables", "pointers", "counts")
+    __slots__ = ("plan", "executable", "operands", "destination", "addresses", "recording")
 
     def __init__(self, library: ctypes.CDLL, plan: int, device: int) -> None:
         self.plan = plan
@@ -32,18 +32,14 @@ class Program:
         self.executable: Optional[int] = None
         count = len(self.operands)
         self.addresses = (_abi.OperandAddress * count)()
-        self.counts = (ctypes.c_uint32 * 1)(count)
-        self.pointers = (ctypes.POINTER(_abi.OperandAddress) * 1)(
-            ctypes.cast(self.addresses, ctypes.POINTER(_abi.OperandAddress))
-        )
-        self.executables = (ctypes.c_void_p * 1)()
+        self.recording = _abi.Recording(operands=self.addresses, operand_count=count)
         if self.destination.bytes == 0:  # there is nothing to do, and nothing to compile
             return
-        plans = (ctypes.c_void_p * 1)(plan)
-        status = library.sectile_vk_prepare(device, plans, 1, 1, 0, self.executables)
+        plans, executables = (ctypes.c_void_p * 1)(plan), (ctypes.c_void_p * 1)()
+        status = library.sectile_vk_prepare(device, plans, 1, 1, 0, executables)
         if status:
             raise error_of(library, status)
-        self.executable = self.executables[0]
+        self.executable = self.recording.executable = executables[0]
 
 
 class State:
@@ -107,9 +103,11 @@ class Device:
     ) -> None:
         library = _library.load()
         self._options = options_of(None, False, few_pipelines, max_scratch_bytes)
-        raw = None if selector is None else _bytes_of("selector", selector)
+        how = _abi.RuntimeOptions(size=ctypes.sizeof(_abi.RuntimeOptions), validation=int(validation))
+        how.selector = None if selector is None else _bytes_of("selector", selector)
+        how.canary = _abi.CANARY_LATER
         handle = ctypes.c_void_p()
-        status = library.sectile_runtime_open(raw, int(validation), ctypes.byref(handle))
+        status = library.sectile_runtime_open(ctypes.byref(how), ctypes.byref(handle))
         if status:
             raise error_of(library, status)
         assert handle.value is not None
@@ -199,24 +197,38 @@ class Device:
         if found is not None:
             state.programs.move_to_end(problem)
             return found
-        plan = ctypes.c_void_p()
-        library = state.library
-        status = library.sectile_plan_create(
-            state.profile, _bytes_of("problem", problem), ctypes.byref(self._options), ctypes.byref(plan)
-        )
-        if status:
-            raise error_of(library, status)
-        assert plan.value is not None
+        plan = self._planned(state, problem)
         try:
-            made = Program(library, plan.value, state.device)
+            made = Program(state.library, plan, state.device)
         except BaseException:
-            library.sectile_plan_destroy(plan)
+            state.library.sectile_plan_destroy(plan)
             raise
         # Some at once: pipelines that nothing uses any more are looked for each time.
         if len(state.programs) >= state.cache_size:
             self._evict(state, max(1, state.cache_size // 4))
         state.programs[problem] = made
         return made
+
+    def _planned(self, state: State, problem: str) -> int:
+        """A plan's handle. What the plan rests on is tested before the first that does; where the driver fails, the
+        plan is made again, for what is left."""
+        library = state.library
+        changed = ctypes.c_uint32(1)
+        while True:
+            plan = ctypes.c_void_p()
+            status = library.sectile_plan_create(
+                state.profile, _bytes_of("problem", problem), ctypes.byref(self._options), ctypes.byref(plan)
+            )
+            if status:
+                raise error_of(library, status)
+            assert plan.value is not None
+            status = library.sectile_runtime_test(state.runtime, plan, ctypes.byref(changed))
+            if status == 0 and not changed.value:
+                return plan.value
+            library.sectile_plan_destroy(plan)
+            if status:
+                raise error_of(library, status)
+            state.profile = library.sectile_runtime_profile(state.runtime)
 
     def _check(self, problem: str) -> int:
         """Compiles a problem; the bytes of its result. Errors: as `prepare`."""
@@ -278,9 +290,7 @@ class Device:
                         pool.send(buffer, self._memory_of(sources, one), one.bytes)
                 # An operand that is not accessed still needs an address: the destination's serves.
                 place.address, place.bytes = buffer.address, one.bytes
-            status = library.sectile_runtime_run(
-                state.runtime, program.executables, program.pointers, program.counts, 1
-            )
+            status = library.sectile_runtime_run(state.runtime, ctypes.byref(program.recording), 1)
             if status:
                 raise error_of(library, status)
             pool.fetch(target, _arrays.address(result), result.nbytes)

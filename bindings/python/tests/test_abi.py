@@ -22,6 +22,7 @@ SCALARS = {
     "int": ctypes.c_int,
     "SectileStatus": ctypes.c_int,
     "SectileRole": ctypes.c_int,
+    "SectileLog": _abi.Log,
 }
 
 
@@ -42,6 +43,8 @@ def prototypes(header):
 def kind_of(text):
     """A C type as what ctypes passes: a scalar, "text", "pointer" or "pointer to pointer"."""
     text = re.sub(r"\bconst\b|\bstruct\b", "", text)
+    if "(*" in text or "SectileLogFunction" in text:
+        return "pointer"
     stars = text.count("*")
     words = text.replace("*", " ").split()
     if stars == 0:
@@ -49,6 +52,14 @@ def kind_of(text):
     if stars == 1:
         return "text" if words[0] == "char" else "pointer"
     return "pointer to pointer"
+
+
+def field_of(line):
+    """Name and kind of a struct's field, a function's pointer too."""
+    function = re.search(r"\(\*(\w+)\)", line)
+    if function:
+        return function[1], "pointer"
+    return re.search(r"(\w+)$", line)[1], kind_of(re.sub(r"\w+$", "", line))
 
 
 def passed(type_):
@@ -87,12 +98,14 @@ def test_structs_have_the_header_s_fields(header):
         assert body, name
         fields = [line.strip() for line in body[1].split(";") if line.strip()]
         have = [(field, passed(type_)) for field, type_ in struct._fields_]
-        assert have == [(re.search(r"(\w+)$", line)[1], kind_of(re.sub(r"\w+$", "", line))) for line in fields], name
+        assert have == [field_of(line) for line in fields], name
 
 
 def test_struct_sizes():
     # As 64-bit C ABIs lay them out.
-    assert ctypes.sizeof(_abi.PlanOptions) == 40
+    assert ctypes.sizeof(_abi.PlanOptions) == 48
+    assert ctypes.sizeof(_abi.RuntimeOptions) == 72
+    assert ctypes.sizeof(_abi.Recording) == 24
     assert ctypes.sizeof(_abi.OperandInfo) == 32
     assert ctypes.sizeof(_abi.OperandAddress) == 16
 
