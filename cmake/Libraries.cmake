@@ -100,8 +100,10 @@ endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/volk.cpp.in ${PROJECT_BINARY_DIR}/volk.cpp @ONLY)
 target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
 set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)
+# Vulkan::Headers may be a target of this project, which no package of ours can name: sectileConfig.cmake adds what it
+# is there.
 target_link_libraries(sectile_vulkan
-  PUBLIC sectile_plan sectile_device sectile_module Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
+  PUBLIC sectile_plan sectile_device sectile_module $<BUILD_INTERFACE:Vulkan::Headers> Threads::Threads ${CMAKE_DL_LIBS}
   PRIVATE sectile_backend $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_volk>
     $<BUILD_INTERFACE:sectile_dep_vma>
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)

@@ -423,16 +423,22 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     endif()
     add_test(NAME capi COMMAND capi_program ${device})
     set_tests_properties(capi PROPERTIES ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe};GALLIVM_PERF=nopt")
-    add_test(NAME capi_names COMMAND bash ${PROJECT_SOURCE_DIR}/tests/capi/names.sh ${CMAKE_NM} $<TARGET_FILE:sectile_c>)
+    if(TARGET sectile_c)
+      add_test(NAME capi_names COMMAND bash ${PROJECT_SOURCE_DIR}/tests/capi/names.sh ${CMAKE_NM} $<TARGET_FILE:sectile_c>)
+    endif()
   endif()
   # A program with all kernels, optimized and stripped, takes less (docs/design/size.md).
   set(most_bytes 0)
   if(SECTILE_COMPRESS AND CMAKE_BUILD_TYPE MATCHES "^(Rel|MinSize)")
     set(most_bytes 5000000)
   endif()
+  include(PackagingTests)
+  find_program(SECTILE_PKG_CONFIG NAMES pkg-config pkgconf)
+  mark_as_advanced(SECTILE_PKG_CONFIG)
   add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -DSTRIP=${CMAKE_STRIP} -DMOST_BYTES=${most_bytes} -DBUILD=${PROJECT_BINARY_DIR}
     -DSOURCE=${PROJECT_SOURCE_DIR} -DWORK=${PROJECT_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
     -DGENERATOR=${CMAKE_GENERATOR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -DVOLK_SOURCE=${SECTILE_VOLK_SOURCE}
+    -DVULKAN_HEADERS=${VulkanHeaders_INCLUDE_DIR} -DPKG_CONFIG=${SECTILE_PKG_CONFIG} -DREADELF=${CMAKE_READELF} -DCOMPRESS=$<BOOL:${SECTILE_COMPRESS}>
     -DDRIVER=$<$<BOOL:${SECTILE_ICD_lavapipe}>:${SECTILE_ICD_lavapipe}> -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
 endif()
 include(Documentation)
