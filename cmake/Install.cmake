@@ -6,7 +6,6 @@
 #
 # Parts belong to three components, which are the packages of cmake/Packaging.cmake: sectile_runtime (the shared
 # library), sectile_dev (headers, archives, package files) and sectile_command.
-option(SECTILE_INSTALL "Have install rules" ${PROJECT_IS_TOP_LEVEL})
 
 # This build folder is no package, but find_package may look here: in `tools/dev shell` it is on PATH. Its version file
 # refuses, so that find_package goes on and, where it finds nothing else, says why.

@@ -53,7 +53,7 @@ if(SECTILE_BUILD_TOOLS)
   # The manual and the shells' completions come from the command itself, whenever it is linked. A command for another
   # machine cannot be asked here.
   set(SECTILE_TEXTS "")
-  if(NOT CMAKE_CROSSCOMPILING)
+  if(NOT CMAKE_CROSSCOMPILING AND NOT SECTILE_SANITIZE)
     set(SECTILE_TEXTS ${PROJECT_BINARY_DIR}/texts)
     file(MAKE_DIRECTORY ${SECTILE_TEXTS})
     set(texts COMMAND sectile_command manual > ${SECTILE_TEXTS}/sectile.1)

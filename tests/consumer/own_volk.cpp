@@ -1,5 +1,6 @@
 // The application's own volk, made for older headers than Sectile's: its tables have fewer members, at other places.
-// Compiled with VOLK_NAMESPACE, as Sectile's is, and without. It opens a device of its own, which lives beside Sectile's.
+// Compiled with VOLK_NAMESPACE, as Sectile's is, and without. It opens a device of its own, which lives beside
+// Sectile's.
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
 #undef VK_VERSION_1_2

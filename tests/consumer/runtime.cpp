@@ -1,4 +1,5 @@
-// An application with a volk and a device of its own, and Sectile's runtime beside it: neither sees the other's functions.
+// An application with a volk and a device of its own, and Sectile's runtime beside it: neither sees the other's
+// functions.
 #include <sectile/vulkan_runtime.hpp>
 
 #include <array>
