@@ -73,7 +73,10 @@ deb() {
     in_clean sh -c "$try_command"
     apt_in_clean gcc libc6-dev pkg-config
     in_clean sh -c 'set -e; cd /tmp
-        cc program.c -o shared $(pkg-config --cflags --libs sectile) && ./shared
+        cc program.c -o shared $(pkg-config --cflags --libs sectile) && ./shared'
+    # The archive wants the C++ library, which the package recommends.
+    apt_in_clean g++
+    in_clean sh -c 'set -e; cd /tmp
         cc program.c -o archive $(pkg-config --cflags --libs sectile-static) && ./archive'
     in_clean sh -c 'apt-get remove -y sectile "libsectile*"' >/dev/null
     [[ -z $(find "$work/clean/usr" -name '*sectile*') ]] || die "something is left after apt-get remove"
