@@ -15,19 +15,26 @@ if(DEFINED BUILD_SHARED_LIBS AND NOT BUILD_SHARED_LIBS)
   set(SECTILE_C_SHARED OFF)
 endif()
 
+# What it stands on: the archive has all of it.
+set(parts module vulkan shaders)
+if(SECTILE_CUDA)
+  list(APPEND parts cuda)
+endif()
+list(TRANSFORM parts PREPEND sectile_ OUTPUT_VARIABLE libraries)
+
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/capi/*.cpp)
 sectile_batched(sources c ${sources})
 add_library(sectile_capi OBJECT ${sources})
 target_include_directories(sectile_capi
   PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(sectile_capi PRIVATE sectile_own sectile_plan sectile_module sectile_vulkan sectile_shaders)
+target_link_libraries(sectile_capi PRIVATE sectile_own ${libraries})
 target_compile_definitions(sectile_capi PRIVATE SECTILE_EXPORTS)
 
 if(SECTILE_C_SHARED)
   add_library(sectile_c SHARED $<TARGET_OBJECTS:sectile_capi>)
   target_include_directories(sectile_c INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_link_libraries(sectile_c PRIVATE sectile_plan sectile_module sectile_vulkan sectile_shaders)
+  target_link_libraries(sectile_c PRIVATE ${libraries})
   set_target_properties(sectile_c PROPERTIES LINKER_LANGUAGE CXX
     OUTPUT_NAME sectile SOVERSION ${SECTILE_C_API} VERSION ${SECTILE_C_API}.${PROJECT_VERSION} EXPORT_NAME c)
   # The standard library's templates are visible whatever the compiler is told: the linker leaves them out.
@@ -40,7 +47,7 @@ if(SECTILE_C_SHARED)
 endif()
 
 set(objects $<TARGET_OBJECTS:sectile_capi>)
-foreach(name base device gemm plan backend embedded module shaders vulkan)
+foreach(name base device gemm plan backend embedded ${parts})
   list(APPEND objects $<TARGET_OBJECTS:sectile_${name}>)
 endforeach()
 add_library(sectile_c_static STATIC ${objects})

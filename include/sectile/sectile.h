@@ -8,10 +8,12 @@
  *   destroyed. Text that is passed is UTF-8, ends with 0, and is copied.
  * - A function that can fail returns a SectileStatus, and writes its results only where that is SECTILE_OK.
  *   sectile_last_error() then has the sentence, for the calling thread.
- * - A struct begins with its size, as sizeof has it in the caller's version of this header; fields that a caller does
- *   not know are taken as 0. Initialize it with SECTILE_INIT and set what you need.
+ * - A struct that can grow begins with its size, as sizeof has it in the caller's version of this header; fields that a
+ *   caller does not know are taken as 0. Initialize it with SECTILE_INIT and set what you need. A struct without a size
+ *   never changes.
  * - Functions are safe from several threads for different handles, and for the same handle where they take it as const.
- * - No C++ exception leaves the library.
+ * - No C++ exception leaves the library. The callbacks that you pass throw none, and call no function of the library.
+ * - Host memory is the C++ runtime's. Vulkan's objects are made with the VkAllocationCallbacks that you pass.
  *
  * Vulkan's handles are named by their tags (struct VkDevice_T*), which is what vulkan_core.h declares: pass what you
  * have. This header includes neither Vulkan's nor CUDA's.
@@ -33,8 +35,14 @@
 #endif
 
 #ifdef __cplusplus
+template <class T>
+inline T SectileInitialized() {
+  T out = T();
+  out.size = sizeof(T);
+  return out;
+}
+#define SECTILE_INIT(type) SectileInitialized<type>()
 extern "C" {
-#define SECTILE_INIT(type) {sizeof(type)}
 #else
 #define SECTILE_INIT(type) {.size = sizeof(type)}
 #endif
@@ -70,6 +78,22 @@ SECTILE_API const char* sectile_status_name(SectileStatus status); /* "invalid_p
  * permutation of 0..2)". "" before the first. */
 SECTILE_API const char* sectile_last_error(void);
 
+/* ------------------------------------------------------------------------------------------------------------ log */
+
+typedef enum SectileLogLevel {
+  SECTILE_LOG_WARNING = 0, /* something is lost: a feature was not enabled, a file was ignored */
+  SECTILE_LOG_INFO = 1,    /* what was compiled, and what a plan leaves unused */
+  SECTILE_LOG_MAX = 0x7fffffff
+} SectileLogLevel;
+
+/* One line of text, which lives during the call; in the thread of the function that has something to tell. */
+typedef void (*SectileLogFunction)(void* user, SectileLogLevel level, const char* text);
+
+typedef struct SectileLog {
+  SectileLogFunction function; /* NULL: nothing is told */
+  void* user;
+} SectileLog;
+
 /* ------------------------------------------------------------------------------------------------------- profiles */
 
 /* What a device can do. */
@@ -83,6 +107,29 @@ SECTILE_API void sectile_profile_destroy(SectileProfile* profile);
 SECTILE_API const char* sectile_profile_name(const SectileProfile* profile); /* "NVIDIA H200" */
 SECTILE_API const char* sectile_profile_json(const SectileProfile* profile); /* canonical */
 
+/* The same device with what work costs on it (`sectile calibrate`, docs/reference/device-class.md): plans for it choose
+ * by that. Errors: parse; unsupported (the class is of other devices). */
+SECTILE_API SectileStatus sectile_profile_with_class(const SectileProfile* profile, const char* device_class_json,
+                                                     SectileProfile** with);
+/* The class whose costs plans for this profile are chosen by, one line; "": nothing was measured on such devices. */
+SECTILE_API const char* sectile_profile_class(const SectileProfile* profile);
+/* The same device with a stored outcome of the canary: sectile_vk_canary_json(). Errors: parse. */
+SECTILE_API SectileStatus sectile_profile_with_canary(const SectileProfile* profile, const char* canary_json,
+                                                      SectileProfile** with);
+
+/* ---------------------------------------------------------------------------------------------------------- packs */
+
+/* Kernels that were compiled offline (`sectile pack`, docs/guide/offline.md), for Vulkan. */
+typedef struct SectilePack SectilePack;
+
+/* From a file, or from bytes, which are copied. Errors: missing, io (the file); parse (no pack, damaged, or of another
+ * version of the planner). */
+SECTILE_API SectileStatus sectile_pack_read(const char* path, SectilePack** pack);
+SECTILE_API SectileStatus sectile_pack_open(const void* data, size_t bytes, SectilePack** pack);
+SECTILE_API void sectile_pack_destroy(SectilePack* pack); /* plans and devices that were made with it stay valid */
+SECTILE_API const char* sectile_pack_id(const SectilePack* pack);        /* 32 hex digits, a hash of its content */
+SECTILE_API uint64_t sectile_pack_modules(const SectilePack* pack);      /* how many kernels it has */
+
 /* ---------------------------------------------------------------------------------------------------------- plans */
 
 typedef struct SectilePlan SectilePlan;
@@ -94,6 +141,7 @@ typedef struct SectilePlanOptions {
   uint32_t few_pipelines;      /* 1: matmuls and convolutions by few kernels that serve all sizes */
   uint32_t limit_scratch;      /* 1: max_scratch_bytes is a limit */
   uint64_t max_scratch_bytes;
+  const SectilePack* pack;     /* NULL, or the pack whose kernels alone may be used */
 } SectilePlanOptions;
 
 /* Plans a problem for a device: "permute f16 2x3x64 axes=0,2,1", "matmul f16 nn 512x512x512",
@@ -101,9 +149,10 @@ typedef struct SectilePlanOptions {
  * invalid_problem, overflow, unsupported, limit_exceeded. */
 SECTILE_API SectileStatus sectile_plan_create(const SectileProfile* profile, const char* problem,
                                               const SectilePlanOptions* options, SectilePlan** plan);
-/* What sectile_plan_json() wrote, for the same device and planner version. Errors: parse; invalid_plan, which names
- * what differs. */
-SECTILE_API SectileStatus sectile_plan_from_json(const SectileProfile* profile, const char* json, SectilePlan** plan);
+/* What sectile_plan_json() wrote, for the same device and planner version, and with the same pack (NULL: none). Errors:
+ * parse; missing (it was made with a pack); invalid_plan, which names what differs. */
+SECTILE_API SectileStatus sectile_plan_from_json(const SectileProfile* profile, const char* json,
+                                                 const SectilePack* pack, SectilePlan** plan);
 SECTILE_API void sectile_plan_destroy(SectilePlan* plan);
 
 SECTILE_API const char* sectile_plan_json(const SectilePlan* plan);        /* canonical */
@@ -147,6 +196,7 @@ typedef struct SectileOperandAddress {
 struct VkInstance_T;
 struct VkPhysicalDevice_T;
 struct VkDevice_T;
+struct VkQueue_T;
 struct VkCommandBuffer_T;
 struct VkPhysicalDeviceFeatures2;
 struct VkAllocationCallbacks;
@@ -174,6 +224,10 @@ SECTILE_API SectileStatus sectile_vk_wants_enable_in(SectileVkWants* wants, stru
 /* The app's device, as Sectile uses it: it makes compute pipelines, and nothing else. */
 typedef struct SectileVkDevice SectileVkDevice;
 
+/* VkBufferUsageFlags that the buffers of operands and scratch need: VK_BUFFER_USAGE_STORAGE_BUFFER_BIT and
+ * VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. Their memory needs VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT. */
+#define SECTILE_VK_BUFFER_USAGE 0x00020020u
+
 typedef struct SectileVkAdoption {
   size_t size;
   SectileGetInstanceProcAddr get_instance_proc_addr;
@@ -187,13 +241,23 @@ typedef struct SectileVkAdoption {
   const struct VkPhysicalDeviceFeatures2* enabled_features;
   const char* const* enabled_extensions;
   uint32_t enabled_extension_count;
-  uint32_t reserved;
+  /* 1: VK_EXT_debug_utils is enabled on the instance; pipelines get names, and recorded plans labels. */
+  uint32_t debug_names;
   uint64_t pipeline_cache; /* VkPipelineCache, or 0 */
   const struct VkAllocationCallbacks* allocation_callbacks;
+  /* 1: a cache of the library's own, made of cache_data (what sectile_vk_device_cache() gave; NULL: empty), in place of
+   * pipeline_cache. Damaged bytes, and another driver's, are ignored, and the log is told. */
+  uint32_t own_cache;
+  uint32_t reserved;
+  const void* cache_data;
+  size_t cache_bytes;
+  const SectilePack* pack;  /* kernels from it alone; NULL: those that the library has */
+  const char* device_class; /* what work costs on the device, as for sectile_profile_with_class(); or NULL */
+  SectileLog log;
 } SectileVkAdoption;
 
 /* The app's objects outlive the handle. Errors: missing (a NULL; neither everything_wanted nor enabled_features; an
- * entry point that the driver lacks); unsupported. */
+ * entry point that the driver lacks); unsupported; parse (the class). */
 SECTILE_API SectileStatus sectile_vk_device_create(const SectileVkAdoption* adoption, SectileVkDevice** device);
 /* Destroys its pipelines: their commands have finished. */
 SECTILE_API void sectile_vk_device_destroy(SectileVkDevice* device);
@@ -202,6 +266,26 @@ SECTILE_API const SectileProfile* sectile_vk_device_profile(const SectileVkDevic
 SECTILE_API uint64_t sectile_vk_device_pipelines(const SectileVkDevice* device);
 /* Destroys the pipelines that no executable uses; their number. */
 SECTILE_API uint64_t sectile_vk_device_trim(SectileVkDevice* device);
+
+typedef struct SectileMissingFeature {
+  size_t size;
+  const char* name;      /* Vulkan's: "cooperativeMatrix" */
+  const char* extension; /* "VK_KHR_cooperative_matrix"; "": Vulkan 1.3 has it */
+  const char* cost;      /* "f16, bf16 and int8 products do not use the matrix unit" */
+  uint32_t offered;      /* 1: the device has it, and it was not enabled */
+  uint32_t reserved;
+} SectileMissingFeature;
+
+/* The features that Sectile can use and the device was made without. The texts belong to the device. Errors: missing (no
+ * such index). */
+SECTILE_API uint32_t sectile_vk_device_missing_count(const SectileVkDevice* device);
+SECTILE_API SectileStatus sectile_vk_device_missing(const SectileVkDevice* device, uint32_t index,
+                                                    SectileMissingFeature* missing);
+
+/* What the cache of own_cache holds now, for cache_data. As Vulkan does it: with data NULL writes the size to `bytes`;
+ * otherwise `bytes` says how many fit, and gets how many were written. It grows while pipelines are made. Errors: missing
+ * (no own cache), too_small, device. */
+SECTILE_API SectileStatus sectile_vk_device_cache(const SectileVkDevice* device, void* data, size_t* bytes);
 
 /* A plan's pipelines and the bytes to push. */
 typedef struct SectileVkExecutable SectileVkExecutable;
@@ -215,26 +299,121 @@ SECTILE_API SectileStatus sectile_vk_prepare(SectileVkDevice* device, const Sect
 SECTILE_API void sectile_vk_executable_destroy(SectileVkExecutable* executable);
 
 /* Writes the plan's commands into the app's command buffer. Allocates nothing, locks nothing, submits nothing, waits
- * for nothing. Operands lie in buffers with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. Sources are visible to the
- * compute shader stage before, and results are written by it (VK_ACCESS_SHADER_WRITE_BIT). Errors, before any command
- * is written: missing, invalid_problem (too many operands), misaligned, too_small, overlap. */
+ * for nothing. Sources are visible to the compute shader stage before (VK_ACCESS_SHADER_READ_BIT and WRITE_BIT), and
+ * results are written by it (VK_ACCESS_SHADER_WRITE_BIT). Errors, before any command is written: missing,
+ * invalid_problem (too many operands), misaligned, too_small, overlap. */
 SECTILE_API SectileStatus sectile_vk_record(struct VkCommandBuffer_T* commands, const SectileVkExecutable* executable,
                                             const SectileOperandAddress* operands, uint32_t count);
 
+typedef struct SectileVkRecording {
+  const SectileVkExecutable* executable;
+  const SectileOperandAddress* operands;
+  uint32_t operand_count;
+  uint32_t reserved;
+} SectileVkRecording;
+
+/* Records plans of one device in order, with a barrier before each that has to wait for an earlier one: their operands
+ * are compared by the addresses that the plans access, and a scratch that two share orders them. `barriers`: NULL, or
+ * gets the number of these. Otherwise as sectile_vk_record(); errors name the plan. */
+SECTILE_API SectileStatus sectile_vk_record_many(struct VkCommandBuffer_T* commands,
+                                                 const SectileVkRecording* recordings, uint32_t count,
+                                                 uint32_t* barriers);
+
+/* The canary: a test of what a driver computes, on the app's memory and by its submission. Once for each driver version
+ * is enough. record compiles and writes the commands; the app submits them, waits, and passes the scratch's bytes to
+ * read. A plan says which parts it rests on; NULL: all. The small runtime runs the canary by itself.
+ * docs/guide/embedding.md. */
+typedef struct SectileVkCanary SectileVkCanary;
+/* At a multiple of 256; 0: nothing to test. */
+SECTILE_API uint64_t sectile_vk_canary_scratch_bytes(const SectileVkDevice* device, const SectilePlan* plan);
+/* Errors: missing (address 0), misaligned. */
+SECTILE_API SectileStatus sectile_vk_canary_record(SectileVkDevice* device, struct VkCommandBuffer_T* commands,
+                                                   uint64_t scratch, const SectilePlan* plan, SectileVkCanary** canary);
+/* Writes the profile to make plans for. Errors: too_small. */
+SECTILE_API SectileStatus sectile_vk_canary_read(SectileVkCanary* canary, const void* scratch, size_t bytes,
+                                                 SectileProfile** profile);
+/* The outcome, to store; "" before it was read. */
+SECTILE_API const char* sectile_vk_canary_json(const SectileVkCanary* canary);
+SECTILE_API void sectile_vk_canary_destroy(SectileVkCanary* canary); /* its commands have finished */
+
+/* ----------------------------------------------------------------------------------------------- CUDA, your context */
+
+struct CUctx_st;
+struct CUstream_st;
+
+/* The driver and NVRTC are loaded on first use: every function below fails with missing where they are not there, and
+ * with unsupported where the library was built without CUDA. */
+typedef struct SectileCudaDevice SectileCudaDevice;
+typedef struct SectileCudaExecutable SectileCudaExecutable;
+
+/* Of the driver's device `ordinal`. Errors: missing (no such device). */
+SECTILE_API SectileStatus sectile_cuda_profile(int ordinal, SectileProfile** profile);
+
+typedef struct SectileCudaAdoption {
+  size_t size;
+  struct CUctx_st* context; /* CUcontext; outlives the handle */
+  const char* cubin_folder; /* stores compiled kernels; NULL: none are stored */
+  const char* device_class; /* what work costs on the device, as for sectile_profile_with_class(); or NULL */
+  SectileLog log;
+} SectileCudaAdoption;
+
+/* Errors: missing, unsupported, parse (the class), device. */
+SECTILE_API SectileStatus sectile_cuda_device_create(const SectileCudaAdoption* adoption, SectileCudaDevice** device);
+SECTILE_API void sectile_cuda_device_destroy(SectileCudaDevice* device); /* its launches have finished */
+SECTILE_API const SectileProfile* sectile_cuda_device_profile(const SectileCudaDevice* device);
+/* As sectile_vk_prepare(). Errors also: compile, with NVRTC's log. */
+SECTILE_API SectileStatus sectile_cuda_prepare(SectileCudaDevice* device, const SectilePlan* const* plans,
+                                               uint32_t count, uint32_t threads, uint32_t any_profile,
+                                               SectileCudaExecutable** executables);
+SECTILE_API void sectile_cuda_executable_destroy(SectileCudaExecutable* executable);
+/* Launches the plan's kernels into the stream (CUstream; NULL: the default one), in order. May be captured into a graph.
+ * Allocates nothing, synchronizes nothing. Errors, before anything is launched: as sectile_vk_record(). Also device. */
+SECTILE_API SectileStatus sectile_cuda_launch(struct CUstream_st* stream, const SectileCudaExecutable* executable,
+                                              const SectileOperandAddress* operands, uint32_t count);
+
 /* ------------------------------------------------------------------- a small runtime, for programs without a device */
 
-/* A device of the library's own, with memory and a queue. Not for several threads at once. */
+/* A Vulkan device of the library's own, with memory and a queue. Not for several threads at once. */
 typedef struct SectileRuntime SectileRuntime;
 typedef struct SectileBuffer SectileBuffer;
 
-/* selector: "vulkan:0", a UUID, or part of a device's or driver's name; NULL: a GPU before a CPU. validation: 1 loads
- * the validation layer. Runs the canary, a test of what the driver computes. Errors: missing (no loader, no such
- * device; no layer), unsupported, parse, device. */
-SECTILE_API SectileStatus sectile_runtime_open(const char* selector, uint32_t validation, SectileRuntime** runtime);
-SECTILE_API void sectile_runtime_destroy(SectileRuntime* runtime); /* waits; after its buffers and executables */
+typedef struct SectileRuntimeOptions {
+  size_t size;
+  const char* selector; /* "vulkan:0", a UUID, or part of a device's or driver's name; NULL: a GPU before a CPU */
+  uint32_t validation;  /* 1: loads the validation layer, whose messages go to the log */
+  uint32_t canary;      /* 0: all of it when it is opened; 1: by sectile_runtime_test(); 2: never */
+  const char* pipeline_cache; /* NULL, or the path of a file that keeps compiled pipelines and the canary's outcome */
+  SectileLog log;
+  /* Called before and after each use of the queue, for a program that uses it as well (sectile_runtime_vk()). */
+  void (*lock_queue)(void* user);
+  void (*unlock_queue)(void* user);
+  void* queue_user;
+} SectileRuntimeOptions;
+
+/* `options`: NULL, or as above. Errors: missing (no loader, no such device; no layer), unsupported, parse, device. */
+SECTILE_API SectileStatus sectile_runtime_open(const SectileRuntimeOptions* options, SectileRuntime** runtime);
+/* Waits, and saves the pipeline cache; after its buffers and executables. */
+SECTILE_API void sectile_runtime_destroy(SectileRuntime* runtime);
 SECTILE_API const SectileProfile* sectile_runtime_profile(const SectileRuntime* runtime); /* belongs to the runtime */
+/* With SectileRuntimeOptions::canary = 1: tests what the plan rests on and was not tested yet; compiles, submits and
+ * waits. `changed`: 1, the runtime has another profile now (a test failed), and the plan is to be made again. Errors:
+ * device. */
+SECTILE_API SectileStatus sectile_runtime_test(SectileRuntime* runtime, const SectilePlan* plan, uint32_t* changed);
 /* For sectile_vk_prepare(). Belongs to the runtime. */
 SECTILE_API SectileVkDevice* sectile_runtime_device(SectileRuntime* runtime);
+
+typedef struct SectileVkHandles {
+  size_t size;
+  SectileGetInstanceProcAddr get_instance_proc_addr;
+  struct VkInstance_T* instance;
+  struct VkPhysicalDevice_T* physical_device;
+  struct VkDevice_T* device;
+  struct VkQueue_T* queue;
+  uint32_t queue_family;
+  uint32_t reserved;
+} SectileVkHandles;
+/* The runtime's own, for what this interface does not offer. The runtime keeps them. */
+SECTILE_API SectileStatus sectile_runtime_vk(SectileRuntime* runtime, SectileVkHandles* handles);
 
 /* Device memory with an address. host: 1, memory that the host has mapped as well. Errors: device, limit_exceeded. */
 SECTILE_API SectileStatus sectile_buffer_create(SectileRuntime* runtime, uint64_t bytes, uint32_t host,
@@ -247,11 +426,9 @@ SECTILE_API void* sectile_buffer_mapped(const SectileBuffer* buffer); /* NULL if
 SECTILE_API SectileStatus sectile_buffer_upload(SectileBuffer* buffer, uint64_t offset, const void* data, size_t bytes);
 SECTILE_API SectileStatus sectile_buffer_download(SectileBuffer* buffer, uint64_t offset, void* data, size_t bytes);
 
-/* Records `count` executables one after the other, each with its operands, with a barrier between, submits them and
- * waits. operand_counts[i]: of operands[i]. Errors: as sectile_vk_record(); device. */
-SECTILE_API SectileStatus sectile_runtime_run(SectileRuntime* runtime, const SectileVkExecutable* const* executables,
-                                              const SectileOperandAddress* const* operands,
-                                              const uint32_t* operand_counts, uint32_t count);
+/* Records as sectile_vk_record_many(), submits and waits. Errors: its own; device. */
+SECTILE_API SectileStatus sectile_runtime_run(SectileRuntime* runtime, const SectileVkRecording* recordings,
+                                              uint32_t count);
 
 #ifdef __cplusplus
 }

@@ -7,11 +7,10 @@
 //
 //   auto wants   = sectile::vulkan::wanted_features(get_proc, instance, physical_device);
 //   ... vkCreateDevice with pNext = wants->chain() and wants->extensions() ...
-//   auto device  = sectile::vulkan::Device::adopt({.get_instance_proc_addr = get_proc, ...});
-//   auto plan    = sectile::make_plan(problem, device->profile());
-//   auto ready   = device->prepare(*plan);                       // once; any thread
-//   const sectile::vulkan::OperandAddress operands[] = {{src_address, src_bytes}, {dst_address, dst_bytes}};
-//   sectile::vulkan::record(cmd, *ready, operands);
+//   auto device  = sectile::vulkan::Device::adopt({.get_instance_proc_addr = get_proc, ..., .everything_wanted =
+//   true}); auto plan    = sectile::make_plan(problem, device->profile()); auto ready   = device->prepare(*plan); //
+//   once; any thread const sectile::vulkan::OperandAddress operands[] = {{src_address, src_bytes}, {dst_address,
+//   dst_bytes}}; sectile::vulkan::record(cmd, *ready, operands);
 //
 // This header includes vulkan_core.h as the app would: define VK_NO_PROTOTYPES before it where the
 // app loads Vulkan by volk or by hand.
@@ -25,6 +24,7 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -103,10 +103,16 @@ struct Adoption {
   VkPipelineCache pipeline_cache = VK_NULL_HANDLE;  // optional; not one made with EXTERNALLY_SYNCHRONIZED
   const VkAllocationCallbacks* allocation_callbacks = nullptr;
 
-  // What VkDeviceCreateInfo enabled: its feature chain and its extensions. Null: all that wanted_features() lists for
-  // this device. Read by adopt() alone. Plans use only what is enabled here; profile() shows it.
+  // What VkDeviceCreateInfo enabled: its feature chain and its extensions. Read by adopt() alone. Plans use only what
+  // is enabled here; profile() shows it, and missing() what it costs.
   const VkPhysicalDeviceFeatures2* enabled_features = nullptr;
-  std::span<const char* const> enabled_extensions = {};  // read only where enabled_features is given
+  std::span<const char* const> enabled_extensions = {};
+  // In place of both: the device was made with all that wanted_features() lists for it. One of the two must be said.
+  bool everything_wanted = false;
+
+  // The app has enabled VK_EXT_debug_utils on the instance: pipelines get names, and record() puts each plan between
+  // labels (the problem's text) and each of its dispatches (the kernel's name).
+  bool debug_names = false;
 
   // Makes pipelines that statistics() can read; costs compile time. Needs the feature of
   // WantOptions::executable_statistics; without it this is ignored.
@@ -122,6 +128,17 @@ struct Adoption {
   // what is built in. See Device::class_warnings().
   DeviceClassPtr device_class = {};
 };
+
+// A feature that Sectile can use and a Device does not have.
+struct MissingFeature {
+  std::string name;       // Vulkan's: "cooperativeMatrix"
+  std::string extension;  // "VK_KHR_cooperative_matrix"; empty: Vulkan 1.3 has it
+  bool offered = false;   // the device has it, and it was not enabled
+  std::string cost;       // "f16, bf16 and int8 products do not use the matrix unit"
+  bool operator==(const MissingFeature&) const = default;
+};
+// One line: "cooperativeMatrix (VK_KHR_cooperative_matrix) was not enabled: f16, ...", or "is not offered: ...".
+std::string print(const MissingFeature& missing);
 
 // What prepare did for one executable.
 struct PrepareInfo {
@@ -166,6 +183,53 @@ using sectile::OperandAddress;  // its address is a VkDeviceAddress
 // misaligned, too_small, overlap (bytes that the plan writes in one operand are accessed in another).
 Result<void> record(VkCommandBuffer commands, const Executable& executable, std::span<const OperandAddress> operands);
 
+// What record() checks, without recording. Errors: record()'s.
+Result<void> check_operands(const Executable& executable, std::span<const OperandAddress> operands);
+
+// Records several plans of one Device into a command buffer, with a barrier before each one that has to wait for an
+// earlier one: because it accesses bytes that the earlier one writes, or writes bytes that the earlier one reads.
+// Operands are compared by the ranges of addresses that the plans access, so a scratch that two plans share orders
+// them. Work of the app's before, between and after needs the app's barriers, as for record(). Makes no heap
+// allocation: it keeps up to kMostRanges ranges, and orders all before by a barrier where there are more.
+class Recorder {
+ public:
+  static constexpr std::size_t kMostRanges = 128;
+
+  explicit Recorder(VkCommandBuffer commands) noexcept : commands_(commands) {}
+
+  // Errors, before any command of this plan is written: record()'s.
+  Result<void> record(const Executable& executable, std::span<const OperandAddress> operands);
+
+  // Says that the app has put a barrier between all that was recorded and what follows (compute shader to compute
+  // shader, SHADER_WRITE to SHADER_READ and SHADER_WRITE).
+  void ordered() noexcept { count_ = 0; }
+
+  std::size_t barriers() const noexcept { return barriers_; }  // recorded between plans
+
+ private:
+  struct Range {
+    std::uint64_t begin = 0, end = 0;
+    bool written = false;
+  };
+  bool conflicts(const ReadyPlan& plan, std::span<const OperandAddress> operands) const noexcept;
+  void add(const ReadyPlan& plan, std::span<const OperandAddress> operands);
+
+  VkCommandBuffer commands_;
+  std::array<Range, kMostRanges> ranges_;  // accessed since the last barrier
+  std::size_t count_ = 0, barriers_ = 0;
+};
+
+// One plan of record_all().
+struct Recording {
+  const Executable* executable = nullptr;
+  std::span<const OperandAddress> operands = {};
+};
+
+// Records the plans in order, by a Recorder; the number of barriers between them. Errors, before any command is
+// written: record()'s, with the plan's index in front of the operand's name ("plan 2: dst"); missing (a null
+// executable).
+Result<std::size_t> record_all(VkCommandBuffer commands, std::span<const Recording> plans);
+
 // One number of VK_KHR_pipeline_executable_properties, as the driver names it.
 struct Statistic {
   std::string name;
@@ -191,9 +255,9 @@ struct PipelineCounts {
 // Destroying it destroys its pipelines: their commands must have finished.
 class Device {
  public:
-  // Errors: missing (a null handle, or an entry point that the driver lacks); unsupported (as
-  // wanted_features, or a required feature that enabled_features lacks, or no compute on queue_family; or device_class
-  // is of other devices).
+  // Errors: missing (a null handle; an entry point that the driver lacks; neither enabled_features nor
+  // everything_wanted; debug_names without VK_EXT_debug_utils); unsupported (as wanted_features, or a required feature
+  // that enabled_features lacks, or no compute on queue_family; or device_class is of other devices).
   static Result<Device> adopt(const Adoption& adoption);
   ~Device();
   Device(Device&&) noexcept;
@@ -205,6 +269,9 @@ class Device {
 
   // What use_device_class() warned of, a line each: Adoption::device_class was measured with another driver, ...
   const std::vector<std::string>& class_warnings() const noexcept;
+
+  // The features that wanted_features() lists on some devices and this Device does not have, and what that costs.
+  std::vector<MissingFeature> missing() const;
 
   // May compile. Pipelines are shared by (module, constants, required subgroup size, push bytes)
   // between all plans of this Device. Errors: as check_plan(plan, profile()); invalid_plan (the plan was made for
@@ -289,17 +356,22 @@ Result<CanaryResult> read_canary(const CanaryRun& run, std::span<const std::byte
 Result<std::vector<std::string>> module_capabilities(std::span<const std::uint32_t> words);
 
 // ---------------------------------------------------------------------------------------------
-// A pipeline cache on disk, for an app that wants one
+// A pipeline cache that outlives the process, for an app that wants one
 
-// A VkPipelineCache read from a file that the caller names. A file that is truncated, damaged, or of another device or
-// driver is ignored with a warning; it is no error. A header of Sectile's own (magic, cache UUID, driver version, size,
-// XXH3) precedes the driver's bytes.
+// A VkPipelineCache read from a file that the caller names, or from bytes that the caller keeps. What is truncated,
+// damaged, or of another device or driver is ignored with a warning; it is no error. A header of Sectile's own (magic,
+// cache UUID, driver version, size, XXH3) precedes the driver's bytes.
 class PipelineCacheFile {
  public:
   // Errors: device, where the driver makes no cache at all.
   static Result<PipelineCacheFile> open(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
                                         VkPhysicalDevice physical_device, VkDevice device, std::string path,
                                         const VkAllocationCallbacks* allocation_callbacks = nullptr);
+  // The same from what bytes() gave; empty: an empty cache. No file is read or written.
+  static Result<PipelineCacheFile> from_bytes(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
+                                              VkPhysicalDevice physical_device, VkDevice device,
+                                              std::span<const std::byte> bytes,
+                                              const VkAllocationCallbacks* allocation_callbacks = nullptr);
   ~PipelineCacheFile();  // destroys the VkPipelineCache; saves nothing
   PipelineCacheFile(PipelineCacheFile&&) noexcept;
   PipelineCacheFile& operator=(PipelineCacheFile&&) noexcept;
@@ -308,11 +380,16 @@ class PipelineCacheFile {
   std::size_t loaded_bytes() const noexcept;  // of the driver's data; 0 where the file was not used
   std::string_view warning() const noexcept;  // why the file was ignored; empty where it was used or does not exist
 
-  // Writes a new file beside the old one, syncs it and renames it over it. Errors: io, device.
+  // What the cache holds now, header included. From any thread. Errors: device.
+  Result<std::vector<std::byte>> bytes() const;
+
+  // Writes a new file beside the old one, syncs it and renames it over it. Errors: io, device; missing (no path: it is
+  // from_bytes()').
   Result<void> save();
 
+  struct Impl;  // in src/vulkan
+
  private:
-  struct Impl;
   explicit PipelineCacheFile(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };

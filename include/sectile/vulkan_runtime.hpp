@@ -41,6 +41,12 @@ Result<std::vector<DeviceEntry>> list_devices();
 // RuntimeOptions) has it. Selector as Runtime::open.
 Result<DeviceProfile> device_profile(std::string_view selector, std::string_view canary_folder = {});
 
+// For an app that uses Runtime::queue() in other threads: called before and after each use of the queue (a submission,
+// a sparse binding, the wait when the Runtime is destroyed), in the thread that uses it. They throw nothing.
+struct QueueCallbacks {
+  std::function<void()> lock = {}, unlock = {};
+};
+
 struct RuntimeOptions {
   bool validation = false;              // VK_LAYER_KHRONOS_validation with synchronization validation; an
                                         // error (missing) where the layer is not there
@@ -60,6 +66,7 @@ struct RuntimeOptions {
   std::span<const Module> modules = {};  // kernels besides the embedded ones; as Adoption::modules
   const Pack* pack = nullptr;            // kernels from it alone; as Adoption::pack
   DeviceClassPtr device_class = {};      // what work costs; as Adoption::device_class
+  QueueCallbacks queue = {};             // locks the queue, where others use it
 };
 
 enum class MemoryPlace : std::uint8_t {

@@ -121,6 +121,26 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   return out;
 }
 
+FramedBytes read_framed(std::span<const std::byte> raw, std::string_view name, const Frame& frame,
+                        const IdentityObjection& objection) {
+  const bool foreign = !begins(raw, frame);
+  const auto ignore = [&](std::string_view why) {
+    return FramedBytes{{}, fmt::format("{} {} ignored: {}", frame.what, name, why), foreign};
+  };
+  if (raw.size() < header_bytes(frame)) return ignore(fmt::format("truncated: {} bytes", raw.size()));
+  const Header header = parse_header(raw, frame.identity.size());
+  if (const std::string why = objection_to(header, frame, raw.size(), objection); !why.empty()) return ignore(why);
+  const std::span<const std::byte> bytes = raw.subspan(header_bytes(frame));
+  if (XXH3_64bits(bytes.data(), bytes.size()) != header.checksum) return ignore("checksum does not match");
+  return {{bytes.begin(), bytes.end()}, {}, false};
+}
+
+std::vector<std::byte> framed(const Frame& frame, std::span<const std::byte> bytes) {
+  std::vector<std::byte> out = header_for(frame, bytes);
+  out.insert(out.end(), bytes.begin(), bytes.end());
+  return out;
+}
+
 Result<void> write_framed(const std::string& path, const Frame& frame, std::span<const std::byte> bytes) {
   const std::vector<std::byte> header = header_for(frame, bytes);
   const std::array parts = {std::span<const std::byte>(header), bytes};

@@ -40,6 +40,13 @@ using IdentityObjection = std::function<std::string(std::span<const std::byte> f
 
 FramedBytes read_framed(const std::string& path, const Frame& frame, const IdentityObjection& objection);
 
+// The same from memory. `name`: for the warning.
+FramedBytes read_framed(std::span<const std::byte> raw, std::string_view name, const Frame& frame,
+                        const IdentityObjection& objection);
+
+// Header and bytes.
+std::vector<std::byte> framed(const Frame& frame, std::span<const std::byte> bytes);
+
 // As write_whole_file, of regular files alone. Errors: io.
 Result<void> write_framed(const std::string& path, const Frame& frame, std::span<const std::byte> bytes);
 

@@ -40,9 +40,9 @@ Result<void> check_prepared(const Plan& plan, const DeviceProfile& profile, std:
   return check_plan(plan, profile);
 }
 
-std::vector<Accessed> accessed_ranges(const Plan& plan) {
+std::vector<Accessed> accessed_ranges(const Plan& plan, std::size_t first, std::size_t end) {
   std::vector<Accessed> out(plan.operands.size());
-  for (const Step& step : plan.steps) {
+  for (const Step& step : std::span(plan.steps).subspan(first, end - first)) {
     for (const AccessRange& range : step.accesses) {
       Accessed& t = out[range.operand];
       t.begin = t.begin == t.end ? range.begin : std::min(t.begin, range.begin);

@@ -23,8 +23,8 @@ struct Accessed {
   bool written = false;
 };
 
-// One entry for each operand of the plan, over all its steps.
-std::vector<Accessed> accessed_ranges(const Plan& plan);
+// One entry for each operand of the plan, over its steps [first, end).
+std::vector<Accessed> accessed_ranges(const Plan& plan, std::size_t first, std::size_t end);
 
 // Checks in this order, and names the operand: every address is given, aligned, large enough, within 64 bits; no
 // accessed bytes are shared with a written operand. Makes no heap allocation on success.

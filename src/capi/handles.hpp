@@ -2,18 +2,24 @@
 #pragma once
 
 #include <sectile/sectile.h>
+#include <sectile/device_class.hpp>
 #include <sectile/error.hpp>
+#include <sectile/pack.hpp>
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
 #include <sectile/vulkan.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
+#include <array>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sectile::capi {
 
@@ -72,11 +78,52 @@ Result<T> read(const T* in, const char* name) {
   return out;
 }
 
+// Writes a struct to the caller's, as much of it as the caller knows. Errors: missing (NULL, or no size).
+template <class T>
+Result<void> write(T out, T* to, const char* name) {
+  if (auto r = given(to, name); !r) return r;
+  if (to->size < sizeof to->size) return fail(ErrorKind::missing, std::string(name) + ".size", "0");
+  out.size = to->size;
+  std::memcpy(to, &out, std::min(to->size, sizeof out));
+  return {};
+}
+
+inline void tell(const SectileLog& log, SectileLogLevel level, const std::string& text) {
+  if (log.function != nullptr && !text.empty()) log.function(log.user, level, text.c_str());
+}
+
+// The class in a caller's JSON; none where there is no text.
+inline Result<DeviceClassPtr> class_of(const char* json) {
+  if (json == nullptr) return DeviceClassPtr();
+  return device_class_from_json(json);
+}
+
+// The caller's operands, on the stack: recording and launching allocate nothing.
+class Addresses {
+ public:
+  static constexpr uint32_t kMost = 16;
+  // Errors: missing; invalid_problem (too many).
+  Result<std::span<const OperandAddress>> read(const SectileOperandAddress* operands, uint32_t count) {
+    if (count != 0 && operands == nullptr) return std::unexpected(given(nullptr, "operands").error());
+    if (count > kMost) return fail(ErrorKind::invalid_problem, "operands", std::to_string(count), "at most 16");
+    for (uint32_t i = 0; i < count; ++i) addresses_[i] = {operands[i].address, operands[i].bytes};
+    return std::span<const OperandAddress>(addresses_).first(count);
+  }
+
+ private:
+  std::array<OperandAddress, kMost> addresses_;
+};
+
 }  // namespace sectile::capi
 
 struct SectileProfile {
   sectile::DeviceProfile profile;
-  sectile::capi::LazyText json = {};
+  sectile::capi::LazyText json = {}, class_text = {};
+};
+
+struct SectilePack {
+  sectile::Pack pack;
+  std::string id;
 };
 
 struct SectilePlan {
@@ -91,18 +138,30 @@ struct SectileVkWants {
 
 // One of the app's, or a runtime's.
 struct SectileVkDevice {
+  std::unique_ptr<sectile::vulkan::PipelineCacheFile> cache;  // null: none of the library's own
   std::unique_ptr<sectile::vulkan::Device> own;
   sectile::vulkan::Device* device = nullptr;
-  SectileProfile profile;
+  std::unique_ptr<SectileProfile> profile;  // null: the runtime has it
+  std::vector<sectile::vulkan::MissingFeature> missing;
+  SectileLog log = {};
 };
 
 struct SectileVkExecutable {
   sectile::vulkan::Executable executable;
 };
 
+struct SectileVkCanary {
+  sectile::vulkan::CanaryRun run;
+  const sectile::vulkan::Device* device = nullptr;
+  std::string json;
+};
+
 struct SectileRuntime {
   sectile::vulkan::Runtime runtime;
-  SectileVkDevice device;
+  SectileVkDevice device = {};
+  // The newest is the runtime's. Older ones stay: the caller may have them.
+  std::deque<SectileProfile> profiles = {};
+  std::size_t told = 0;  // messages of the validation layer that went to the log
 };
 
 struct SectileBuffer {
@@ -111,7 +170,39 @@ struct SectileBuffer {
 };
 
 namespace sectile::capi {
-// sectile_vk_record().
-Result<void> record(VkCommandBuffer_T* commands, const SectileVkExecutable* executable,
-                    const SectileOperandAddress* operands, uint32_t count);
+
+// sectile_vk_record_many(): the number of barriers.
+Result<uint32_t> record_many(VkCommandBuffer_T* commands, const SectileVkRecording* recordings, uint32_t count);
+
+// Prepares plans for either API: `prepare` takes one plan, `prepare_all` a span of them.
+template <class Handle, class PrepareOne, class PrepareAll>
+Result<void> prepare(const SectilePlan* const* plans, uint32_t count, Handle** executables, const SectileLog& log,
+                     PrepareOne&& prepare_one, PrepareAll&& prepare_all) {
+  if (count == 0) return {};
+  if (auto r = given(plans, "plans"); !r) return r;
+  if (auto r = given(executables, "executables"); !r) return r;
+  for (uint32_t i = 0; i < count; ++i)
+    if (auto r = given(plans[i], "plans[i]"); !r) return r;
+  std::vector<std::unique_ptr<Handle>> made;
+  made.reserve(count);
+  if (count == 1) {  // no copy of the plan
+    auto ready = prepare_one(plans[0]->plan);
+    if (!ready) return std::unexpected(ready.error());
+    made.push_back(std::make_unique<Handle>(std::move(*ready)));
+  } else {
+    std::vector<Plan> all;
+    all.reserve(count);
+    for (uint32_t i = 0; i < count; ++i) all.push_back(plans[i]->plan);
+    auto ready = prepare_all(std::span<const Plan>(all));
+    if (!ready) return std::unexpected(ready.error());
+    for (auto& one : *ready) made.push_back(std::make_unique<Handle>(std::move(one)));
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    if (log.function != nullptr && !plans[i]->remark.empty())
+      tell(log, SECTILE_LOG_INFO, print(plans[i]->plan.problem) + ": " + plans[i]->remark);
+    executables[i] = made[i].release();
+  }
+  return {};
+}
+
 }  // namespace sectile::capi

@@ -39,6 +39,7 @@ Result<PlanOptions> options_of(const SectilePlanOptions* given_options) {
   options.explain = read->explain != 0;
   options.few_pipelines = read->few_pipelines != 0;
   if (read->limit_scratch != 0) options.max_scratch_bytes = read->max_scratch_bytes;
+  if (read->pack != nullptr) options.kernels = &read->pack->pack;
   return options;
 }
 
@@ -68,6 +69,71 @@ const char* sectile_profile_json(const SectileProfile* profile) {
   return profile->json.get([&] { return to_json(profile->profile); });
 }
 
+SectileStatus sectile_profile_with_class(const SectileProfile* profile, const char* device_class_json,
+                                         SectileProfile** with) {
+  return guarded([&]() -> Result<void> {
+    if (auto r = given(profile, "profile"); !r) return r;
+    if (auto r = given(device_class_json, "device_class_json"); !r) return r;
+    if (auto r = given(with, "with"); !r) return r;
+    auto device_class = device_class_from_json(device_class_json);
+    if (!device_class) return std::unexpected(device_class.error());
+    DeviceProfile made = profile->profile;
+    if (auto used = use_device_class(made, std::move(*device_class)); !used) return std::unexpected(used.error());
+    return give(std::move(made), with);
+  });
+}
+
+const char* sectile_profile_class(const SectileProfile* profile) {
+  return profile->class_text.get([&] {
+    const DeviceClass* device_class = device_class_of(profile->profile);
+    return device_class == nullptr ? std::string() : print(*device_class);
+  });
+}
+
+SectileStatus sectile_profile_with_canary(const SectileProfile* profile, const char* canary_json,
+                                          SectileProfile** with) {
+  return guarded([&]() -> Result<void> {
+    if (auto r = given(profile, "profile"); !r) return r;
+    if (auto r = given(canary_json, "canary_json"); !r) return r;
+    if (auto r = given(with, "with"); !r) return r;
+    const auto result = canary_from_json(canary_json);
+    if (!result) return std::unexpected(result.error());
+    return give(with_canary(profile->profile, *result), with);
+  });
+}
+
+namespace {
+
+Result<void> give(Result<Pack> made, SectilePack** pack) {
+  if (!made) return std::unexpected(made.error());
+  std::string id(made->id());
+  *pack = new SectilePack{std::move(*made), std::move(id)};
+  return {};
+}
+
+}  // namespace
+
+SectileStatus sectile_pack_read(const char* path, SectilePack** pack) {
+  return guarded([&]() -> Result<void> {
+    if (auto r = given(path, "path"); !r) return r;
+    if (auto r = given(pack, "pack"); !r) return r;
+    return give(Pack::read(path), pack);
+  });
+}
+
+SectileStatus sectile_pack_open(const void* data, size_t bytes, SectilePack** pack) {
+  return guarded([&]() -> Result<void> {
+    if (bytes != 0)
+      if (auto r = given(data, "data"); !r) return r;
+    if (auto r = given(pack, "pack"); !r) return r;
+    return give(Pack::open({static_cast<const std::byte*>(data), bytes}), pack);
+  });
+}
+
+void sectile_pack_destroy(SectilePack* pack) { delete pack; }
+const char* sectile_pack_id(const SectilePack* pack) { return pack->id.c_str(); }
+uint64_t sectile_pack_modules(const SectilePack* pack) { return pack->pack.modules().size(); }
+
 SectileStatus sectile_plan_create(const SectileProfile* profile, const char* problem, const SectilePlanOptions* options,
                                   SectilePlan** plan) {
   return guarded([&]() -> Result<void> {
@@ -82,12 +148,15 @@ SectileStatus sectile_plan_create(const SectileProfile* profile, const char* pro
   });
 }
 
-SectileStatus sectile_plan_from_json(const SectileProfile* profile, const char* json, SectilePlan** plan) {
+SectileStatus sectile_plan_from_json(const SectileProfile* profile, const char* json, const SectilePack* pack,
+                                     SectilePlan** plan) {
   return guarded([&]() -> Result<void> {
     if (auto r = given(profile, "profile"); !r) return r;
     if (auto r = given(json, "json"); !r) return r;
     if (auto r = given(plan, "plan"); !r) return r;
-    return give(plan_from_json(json, profile->profile), *profile, plan);
+    PlanReading reading;
+    if (pack != nullptr) reading.kernels = &pack->pack;
+    return give(plan_from_json(json, profile->profile, reading), *profile, plan);
   });
 }
 
@@ -117,16 +186,13 @@ SectileStatus sectile_plan_operand(const SectilePlan* plan, uint32_t index, Sect
     if (index >= operands.size())
       return fail(ErrorKind::missing, "operand", std::to_string(index),
                   "fewer than " + std::to_string(operands.size()));
-    if (info->size < sizeof info->size) return fail(ErrorKind::missing, "info.size", "0");
     const PlanOperand& operand = operands[index];
     SectileOperandInfo out{};
-    out.size = info->size;
     out.name = operand.name.c_str();
     out.role = static_cast<SectileRole>(operand.role);
     out.align = operand.align;
     out.bytes = operand.bytes;
-    std::memcpy(info, &out, std::min(info->size, sizeof out));
-    return {};
+    return capi::write(out, info, "info");
   });
 }
 

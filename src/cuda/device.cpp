@@ -203,7 +203,7 @@ Result<Executable> Device::prepare(const Plan& plan, const PrepareOptions& optio
   ready->driver = impl_->driver;
   ready->context = impl_->context;
   ready->operands = plan.operands;
-  ready->accessed = backend::accessed_ranges(plan);
+  ready->accessed = backend::accessed_ranges(plan, 0, plan.steps.size());
   ready->plan_id = plan.id;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     auto step = impl_->ready_step(plan.steps[i], texts[i]);

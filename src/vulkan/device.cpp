@@ -17,7 +17,7 @@ namespace {
 // The features that the app enabled, of those that the device offers. Features of an extension count only if the
 // extension was enabled as well.
 FeatureSet enabled_features(const Adoption& adoption, const Offer& offer) {
-  if (adoption.enabled_features == nullptr) {
+  if (adoption.everything_wanted) {
     constexpr FeatureUse kUses[] = {FeatureUse::required, FeatureUse::wanted};
     constexpr FeatureUse kWithStatistics[] = {FeatureUse::required, FeatureUse::wanted, FeatureUse::statistics};
     return adoption.executable_statistics ? choose(offer, kWithStatistics) : choose(offer, kUses);
@@ -62,6 +62,19 @@ Result<std::uint32_t> stated_subgroup_size(const Step& step, const Snapshot& sna
   return size;
 }
 
+// What the app must have said.
+Result<void> check_adoption(const Adoption& adoption, const DeviceFunctions& functions) {
+  if (adoption.enabled_features == nullptr && !adoption.everything_wanted)
+    return fail(ErrorKind::missing, "Adoption::enabled_features", "null",
+                "what VkDeviceCreateInfo enabled, or everything_wanted");
+  if (adoption.debug_names &&
+      (functions.vkSetDebugUtilsObjectNameEXT == nullptr || functions.vkCmdBeginDebugUtilsLabelEXT == nullptr ||
+       functions.vkCmdEndDebugUtilsLabelEXT == nullptr))
+    return fail(ErrorKind::missing, "Adoption::debug_names", "no vkSetDebugUtilsObjectNameEXT",
+                VK_EXT_DEBUG_UTILS_EXTENSION_NAME " enabled on the instance");
+  return {};
+}
+
 }  // namespace
 
 Device::Device(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -77,6 +90,7 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   const auto functions = load_device_functions(*instance, adoption.device);
   if (!functions) return std::unexpected(functions.error());
   if (auto fine = check_queue_family(*instance, adoption); !fine) return std::unexpected(fine.error());
+  if (auto fine = check_adoption(adoption, *functions); !fine) return std::unexpected(fine.error());
 
   const FeatureSet features = enabled_features(adoption, snapshot->offer);
   // Checked against what was enabled, not against what the device offers.
@@ -93,6 +107,7 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   context.device = adoption.device;
   context.cache = adoption.pipeline_cache;
   context.callbacks = adoption.allocation_callbacks;
+  context.names = adoption.debug_names;
   context.capture_statistics = adoption.executable_statistics && features.has(Feature::executable_statistics) &&
                                functions->vkGetPipelineExecutablePropertiesKHR != nullptr &&
                                functions->vkGetPipelineExecutableStatisticsKHR != nullptr;
@@ -119,6 +134,24 @@ Result<void> Device::Impl::check_capabilities(const KernelName& kernel, std::spa
                   "a feature that was enabled on " + profile.name);
   return {};
 }
+
+namespace {
+
+void put_accesses(ReadyPlan& out, const Plan& plan) {
+  const std::size_t steps = plan.steps.size();
+  std::size_t first = steps, last = 0;  // steps with a barrier before them
+  for (std::size_t i = 0; i < steps; ++i) {
+    if (!plan.steps[i].barrier_before) continue;
+    first = std::min(first, i);
+    last = i;
+  }
+  out.accessed = backend::accessed_ranges(plan, 0, steps);
+  out.accessed_first = backend::accessed_ranges(plan, 0, first);
+  out.accessed_last = backend::accessed_ranges(plan, last, steps);
+  out.orders = first < steps;
+}
+
+}  // namespace
 
 // All checks of a step, made before the driver gets any of the plan's modules.
 Result<StepRequest> Device::Impl::request(const Step& step) {
@@ -161,8 +194,13 @@ Result<Executable> Device::prepare(const Plan& plan, const PrepareOptions& optio
   out->push_constants = functions.vkCmdPushConstants;
   out->dispatch = functions.vkCmdDispatch;
   out->pipeline_barrier = functions.vkCmdPipelineBarrier;
+  if (impl_->pipelines.context().names) {
+    out->begin_label = functions.vkCmdBeginDebugUtilsLabelEXT;
+    out->end_label = functions.vkCmdEndDebugUtilsLabelEXT;
+    out->label = print(plan.problem);
+  }
   out->operands = plan.operands;
-  out->accessed = backend::accessed_ranges(plan);
+  put_accesses(*out, plan);
   out->plan_id = plan.id;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
@@ -170,12 +208,13 @@ Result<Executable> Device::prepare(const Plan& plan, const PrepareOptions& optio
     if (request.pipeline) {
       ++out->info.pipelines_shared;
     } else {
-      auto made = impl_->pipelines.get(request.key, request.words.span(), out->info);
+      auto made = impl_->pipelines.get(request.key, request.words.span(), step.kernel, out->info);
       if (!made) return std::unexpected(made.error());
       request.pipeline = std::move(*made);
     }
-    ReadyStep ready{std::move(request.pipeline), step.kernel, step.grid, step.push, step.addresses,
+    ReadyStep ready{std::move(request.pipeline), step.kernel, {}, step.grid, step.push, step.addresses,
                     step.barrier_before};
+    if (out->begin_label != nullptr) ready.label = step.kernel.stem + "." + step.kernel.variant;
     ready.push.resize(request.key.push_bytes);
     out->steps.push_back(std::move(ready));
   }

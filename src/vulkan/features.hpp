@@ -4,6 +4,8 @@
 
 #include "functions.hpp"
 
+#include <sectile/vulkan.hpp>
+
 #include <bitset>
 #include <cstddef>
 #include <memory>
@@ -123,6 +125,9 @@ Result<Offer> query_offer(const InstanceFunctions& functions, VkPhysicalDevice p
 
 // Whether Sectile can use a device with this offer. Errors: unsupported, which names what is missing.
 Result<void> check_usable(const Offer& offer);
+
+// The wanted features that are not enabled, and what that costs.
+std::vector<MissingFeature> missing_features(const FeatureSet& enabled, const FeatureSet& offered);
 
 // The offered features that the runtime or an app should enable, each with all that it depends on.
 FeatureSet choose(const Offer& offer, std::span<const FeatureUse> uses);

@@ -42,8 +42,11 @@
   X(vkGetPipelineCacheData)
 
 #define SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(X) \
+  X(vkCmdBeginDebugUtilsLabelEXT)                   \
+  X(vkCmdEndDebugUtilsLabelEXT)                     \
   X(vkGetPipelineExecutablePropertiesKHR)           \
-  X(vkGetPipelineExecutableStatisticsKHR)
+  X(vkGetPipelineExecutableStatisticsKHR)           \
+  X(vkSetDebugUtilsObjectNameEXT)
 
 namespace sectile::vulkan {
 

@@ -96,8 +96,21 @@ Result<VkPipeline> Pipelines::make(const PipelineKey& key, std::span<const std::
   return pipeline;
 }
 
+// "permute_tile.e2 0=256 3=64": the kernel and its constants. A name that the layer cannot keep is none.
+void Pipelines::name(VkPipeline pipeline, const PipelineKey& key, const KernelName& kernel) const {
+  std::string text = kernel.stem + "." + kernel.variant;
+  for (const Constant& constant : key.constants)
+    text += " " + std::to_string(constant.id) + "=" + std::to_string(constant.value);
+  VkDebugUtilsObjectNameInfoEXT info{};
+  info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT;
+  info.objectType = VK_OBJECT_TYPE_PIPELINE;
+  info.objectHandle = reinterpret_cast<std::uint64_t>(pipeline);
+  info.pObjectName = text.c_str();
+  context_.functions.vkSetDebugUtilsObjectNameEXT(context_.device, &info);
+}
+
 Result<std::shared_ptr<const Pipeline>> Pipelines::get(const PipelineKey& key, std::span<const std::uint32_t> words,
-                                                       PrepareInfo& info) {
+                                                       const KernelName& kernel, PrepareInfo& info) {
   const auto pipeline_layout = layout(key.push_bytes);
   if (!pipeline_layout) return std::unexpected(pipeline_layout.error());
   std::optional<bool> hit;
@@ -106,6 +119,7 @@ Result<std::shared_ptr<const Pipeline>> Pipelines::get(const PipelineKey& key, s
     const auto made = make(key, words, *pipeline_layout, hit);
     if (!made) return std::unexpected(made.error());
     *pipeline = {*made, *pipeline_layout};
+    if (context_.names) name(*made, key, kernel);
     // Counted while others wait for this key, so that the count includes every pipeline that a caller has.
     const std::scoped_lock counting(mutex_);
     ++counts_.live;

@@ -40,6 +40,7 @@ struct PipelineContext {
   VkPipelineCache cache = VK_NULL_HANDLE;
   const VkAllocationCallbacks* callbacks = nullptr;
   bool capture_statistics = false;
+  bool names = false;  // VK_EXT_debug_utils is enabled: each pipeline gets its kernel's name
 };
 
 // Thread-safe. Different keys compile at the same time; for the same key one thread compiles and the others wait.
@@ -50,9 +51,9 @@ class Pipelines {
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
 
-  // Adds its counts to `info`. Errors: device.
+  // Adds its counts to `info`. `kernel`: for the name alone. Errors: device.
   Result<std::shared_ptr<const Pipeline>> get(const PipelineKey& key, std::span<const std::uint32_t> words,
-                                              PrepareInfo& info);
+                                              const KernelName& kernel, PrepareInfo& info);
   // Null where there is none yet.
   std::shared_ptr<const Pipeline> find(const PipelineKey& key) { return pipelines_.find(key); }
   PipelineCounts counts() const;
@@ -63,6 +64,7 @@ class Pipelines {
   Result<VkPipelineLayout> layout(std::uint32_t push_bytes);
   Result<VkPipeline> make(const PipelineKey& key, std::span<const std::uint32_t> words, VkPipelineLayout layout,
                           std::optional<bool>& hit) const;
+  void name(VkPipeline pipeline, const PipelineKey& key, const KernelName& kernel) const;
 
   PipelineContext context_;
   backend::MadeOnce<PipelineKey, Pipeline> pipelines_;

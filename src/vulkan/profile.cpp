@@ -137,9 +137,10 @@ void put_subgroups(DeviceProfile& out, const Snapshot& s, const FeatureSet& feat
   put(out, out.min_subgroup_size, "min_subgroup_size", s.v13.minSubgroupSize, v13);
   put(out, out.max_subgroup_size, "max_subgroup_size", s.v13.maxSubgroupSize, v13);
   put(out, out.required_subgroup_size, "required_subgroup_size",
-      features.has(Feature::subgroup_size_control) &&
+      // A kernel that states its size wants whole subgroups too: without the second feature none is stated.
+      features.has(Feature::subgroup_size_control) && features.has(Feature::full_subgroups) &&
           (s.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0,
-      "driver: subgroupSizeControl, requiredSubgroupSizeStages");
+      "driver: subgroupSizeControl, computeFullSubgroups, requiredSubgroupSizeStages");
 }
 
 void put_features(DeviceProfile& out, const FeatureSet& features, const FeatureSet& offered) {
@@ -160,7 +161,10 @@ void put_features(DeviceProfile& out, const FeatureSet& features, const FeatureS
   feature(out.bfloat16, "bfloat16", Feature::bfloat16);
   feature(out.integer_dot_product, "integer_dot_product", Feature::integer_dot_product);
   feature(out.cooperative_matrix, "cooperative_matrix", Feature::cooperative_matrix);
-  feature(out.cooperative_matrix2, "cooperative_matrix2", Feature::cooperative_matrix_flexible);
+  // Every kernel for it needs both.
+  feature(out.cooperative_matrix2, "cooperative_matrix2",
+          features.has(Feature::cooperative_matrix_flexible) ? Feature::cooperative_matrix_per_element
+                                                             : Feature::cooperative_matrix_flexible);
   feature(out.cooperative_matrix_workgroup_scope, "cooperative_matrix_workgroup_scope",
           Feature::cooperative_matrix_workgroup_scope);
   feature(out.cooperative_matrix_tensor_addressing, "cooperative_matrix_tensor_addressing",

@@ -1,5 +1,7 @@
 #include "runtime.hpp"
 
+#include "queue_lock.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -30,7 +32,9 @@ Submission::~Submission() {
 }
 
 Runtime::Impl::~Impl() {
-  if (logical.handle != VK_NULL_HANDLE) table().vkDeviceWaitIdle(logical.handle);
+  if (logical.handle == VK_NULL_HANDLE) return;
+  const QueueLock locked(options.queue);
+  table().vkDeviceWaitIdle(logical.handle);
 }
 
 // A family with compute; one that also has timestamps and sparse binding is preferred.
@@ -136,6 +140,7 @@ Result<void> Runtime::Impl::make_memory() {
   functions.vkGetPhysicalDeviceMemoryProperties(chosen.device, &context.types);
   if (features.has(Feature::sparse_binding) && (family_properties.queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) != 0)
     context.sparse_queue = queue;
+  context.queue_callbacks = &options.queue;
   context.largest_buffer = chosen.snapshot.v13.maxBufferSize;
   context.largest_allocation = chosen.snapshot.v11.maxMemoryAllocationSize;
   if (options.largest_allocation != 0) {
@@ -170,6 +175,7 @@ Result<Device> Runtime::Impl::adopted(VkPipelineCache pipelines) const {
   adoption.modules = options.modules;
   adoption.pack = options.pack;
   adoption.device_class = options.device_class;
+  adoption.debug_names = options.validation;  // then VK_EXT_debug_utils is enabled
   FeatureStructs structs;
   VkPhysicalDeviceFeatures2& chain = structs.make_core_chain();
   structs.complete(chain, features);
@@ -233,7 +239,11 @@ Result<void> Runtime::Impl::submit() {
   info.pCommandBuffers = &submission.commands;
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &submission.timeline;
-  VkResult result = table().vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE);
+  VkResult result = VK_SUCCESS;
+  {
+    const QueueLock locked(options.queue);
+    result = table().vkQueueSubmit(queue, 1, &info, VK_NULL_HANDLE);
+  }
   if (result != VK_SUCCESS) {
     --submission.submitted;
     return std::unexpected(device_error("vkQueueSubmit", result));

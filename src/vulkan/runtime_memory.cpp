@@ -1,5 +1,7 @@
 #include "runtime_memory.hpp"
 
+#include "queue_lock.hpp"
+
 #include "runtime_instance.hpp"
 
 #include <fmt/format.h>
@@ -175,7 +177,10 @@ Result<void> Memory::bind_pieces(const BufferState& state, const std::vector<VkS
   info.bufferBindCount = 1;
   info.pBufferBinds = &buffer;
   const char* call = "vkQueueBindSparse";
-  result = context_.table->vkQueueBindSparse(context_.sparse_queue, 1, &info, fence);
+  {
+    const QueueLock locked(*context_.queue_callbacks);
+    result = context_.table->vkQueueBindSparse(context_.sparse_queue, 1, &info, fence);
+  }
   if (result == VK_SUCCESS) {
     call = "vkWaitForFences";
     result = context_.table->vkWaitForFences(context_.device, 1, &fence, VK_TRUE, UINT64_MAX);

@@ -36,7 +36,8 @@ struct MemoryContext {
   VkDevice device = VK_NULL_HANDLE;
   const volk::VolkDeviceTable* table = nullptr;  // outlives the Memory
   VkPhysicalDeviceMemoryProperties types{};
-  VkQueue sparse_queue = VK_NULL_HANDLE;  // null: no sparse binding
+  VkQueue sparse_queue = VK_NULL_HANDLE;            // null: no sparse binding
+  const QueueCallbacks* queue_callbacks = nullptr;  // outlives the Memory
   std::uint64_t largest_buffer = 0;
   std::uint64_t largest_allocation = 0;
   bool enforce_largest_allocation = false;  // for tests: never request more than the limit

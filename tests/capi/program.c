@@ -14,11 +14,11 @@ static void check(int holds, const char* what, int line) {
   ++failures;
 }
 #define CHECK(condition) check((condition) != 0, #condition, __LINE__)
-#define NEED(condition)                          \
-  do {                                           \
-    const int holds = (condition) != 0;          \
-    check(holds, #condition, __LINE__);          \
-    if (!holds) return;                          \
+#define NEED(condition)                 \
+  do {                                  \
+    const int holds = (condition) != 0; \
+    check(holds, #condition, __LINE__); \
+    if (!holds) return;                 \
   } while (0)
 
 static void statuses(void) {
@@ -81,7 +81,7 @@ static void plans(void) {
   CHECK(strstr(sectile_last_error(), "src, dst") != NULL);
   CHECK(sectile_plan_operand(plan, 2, &info) == SECTILE_MISSING);
   CHECK(sectile_plan_scratch_bytes(plan) == 0);
-  NEED(sectile_plan_from_json(profile, sectile_plan_json(plan), &again) == SECTILE_OK);
+  NEED(sectile_plan_from_json(profile, sectile_plan_json(plan), NULL, &again) == SECTILE_OK);
   CHECK(strcmp(sectile_plan_json(plan), sectile_plan_json(again)) == 0);
   sectile_plan_destroy(again);
   sectile_plan_destroy(plan);
@@ -118,8 +118,7 @@ static void permutes(SectileRuntime* runtime) {
   SectileVkExecutable* ready[2] = {NULL, NULL};
   SectileBuffer* buffer[3] = {NULL, NULL, NULL};
   SectileOperandAddress first[2], second[2];
-  const SectileOperandAddress* operands[2];
-  const uint32_t counts[2] = {2, 2};
+  SectileVkRecording recordings[2];
   uint32_t i;
   NEED(sectile_plan_create(profile, "permute f32 37x53 axes=1,0", NULL, &plan[0]) == SECTILE_OK);
   NEED(sectile_plan_create(profile, "permute f32 53x37 axes=1,0", NULL, &plan[1]) == SECTILE_OK);
@@ -137,9 +136,13 @@ static void permutes(SectileRuntime* runtime) {
   first[1].address = second[0].address = sectile_buffer_address(buffer[1]);
   second[1].address = sectile_buffer_address(buffer[2]);
   first[0].bytes = first[1].bytes = second[0].bytes = second[1].bytes = sizeof in;
-  operands[0] = first;
-  operands[1] = second;
-  NEED(sectile_runtime_run(runtime, (const SectileVkExecutable* const*)ready, operands, counts, 2) == SECTILE_OK);
+  memset(recordings, 0, sizeof recordings);
+  for (i = 0; i < 2; ++i) {
+    recordings[i].executable = ready[i];
+    recordings[i].operands = i == 0 ? first : second;
+    recordings[i].operand_count = 2;
+  }
+  NEED(sectile_runtime_run(runtime, recordings, 2) == SECTILE_OK);
   NEED(sectile_buffer_download(buffer[1], 0, out, sizeof out) == SECTILE_OK);
   for (i = 0; i < kCount; ++i)
     if (out[i / kColumns + i % kColumns * kRows] != in[i]) break;
@@ -149,11 +152,17 @@ static void permutes(SectileRuntime* runtime) {
 
   /* Bad operands are refused before a command is written. */
   second[1].address = 0;
-  CHECK(sectile_runtime_run(runtime, (const SectileVkExecutable* const*)ready, operands, counts, 2) == SECTILE_MISSING);
+  CHECK(sectile_runtime_run(runtime, recordings, 2) == SECTILE_MISSING);
+  CHECK(strcmp(sectile_last_error(), "missing: plan 1: dst: address 0") == 0);
   second[1] = second[0];
-  CHECK(sectile_runtime_run(runtime, (const SectileVkExecutable* const*)ready, operands, counts, 2) ==
-        SECTILE_OVERLAP);
+  CHECK(sectile_runtime_run(runtime, recordings, 2) == SECTILE_OVERLAP);
   CHECK(strlen(sectile_last_error()) > 0);
+  recordings[1].operand_count = 17;
+  CHECK(sectile_runtime_run(runtime, recordings, 2) == SECTILE_INVALID_PROBLEM);
+  recordings[1].operand_count = 2;
+  recordings[1].executable = NULL;
+  CHECK(sectile_runtime_run(runtime, recordings, 2) == SECTILE_MISSING);
+  CHECK(sectile_runtime_run(runtime, NULL, 1) == SECTILE_MISSING);
   for (i = 0; i < 3; ++i) sectile_buffer_destroy(buffer[i]);
   for (i = 0; i < 2; ++i) sectile_vk_executable_destroy(ready[i]);
   for (i = 0; i < 2; ++i) sectile_plan_destroy(plan[i]);
@@ -177,18 +186,112 @@ static void adoptions(void) {
   sectile_vk_executable_destroy(NULL);
 }
 
+/* What the log was told. */
+typedef struct Told {
+  int warnings, infos;
+  char last[512];
+} Told;
+static void tell(void* user, SectileLogLevel level, const char* text) {
+  Told* told = (Told*)user;
+  ++*(level == SECTILE_LOG_WARNING ? &told->warnings : &told->infos);
+  strncpy(told->last, text, sizeof told->last - 1);
+}
+
+static void classes_and_packs(void) {
+  SectileProfile* profile = NULL;
+  SectileProfile* with = NULL;
+  SectilePack* pack = NULL;
+  NEED(sectile_profile_target("nvidia-hopper", &profile) == SECTILE_OK);
+  CHECK(strstr(sectile_profile_class(profile), "hopper") != NULL);
+  CHECK(sectile_profile_with_class(profile, "{}", &with) == SECTILE_PARSE);
+  CHECK(sectile_profile_with_class(profile, NULL, &with) == SECTILE_MISSING);
+  CHECK(sectile_profile_with_canary(profile, "[", &with) == SECTILE_PARSE);
+  NEED(sectile_profile_with_canary(profile, "{\"kinds\":[],\"rows\":[]}", &with) == SECTILE_OK);
+  CHECK(strcmp(sectile_profile_json(with), sectile_profile_json(profile)) == 0);
+  sectile_profile_destroy(with);
+  CHECK(sectile_pack_read("/no/such/file", &pack) == SECTILE_MISSING);
+  CHECK(sectile_pack_read(NULL, &pack) == SECTILE_MISSING);
+  CHECK(sectile_pack_open("SECTILEP", 8, &pack) == SECTILE_PARSE);
+  CHECK(sectile_pack_open(NULL, 0, &pack) == SECTILE_PARSE);
+  CHECK(pack == NULL);
+  sectile_pack_destroy(NULL);
+  sectile_profile_destroy(profile);
+}
+
+/* Here is no GPU of NVIDIA's: what can be said without one. */
+static void cuda(void) {
+  SectileCudaAdoption adoption = SECTILE_INIT(SectileCudaAdoption);
+  SectileCudaDevice* device = NULL;
+  SectileProfile* profile = NULL;
+  const SectileStatus there = sectile_cuda_profile(0, &profile);
+  CHECK(there == SECTILE_OK || there == SECTILE_MISSING || there == SECTILE_UNSUPPORTED);
+  CHECK((there == SECTILE_OK) == (profile != NULL));
+  sectile_profile_destroy(profile);
+  CHECK(sectile_cuda_device_create(&adoption, &device) != SECTILE_OK);
+  CHECK(device == NULL);
+  CHECK(sectile_cuda_prepare(NULL, NULL, 1, 0, 0, NULL) != SECTILE_OK);
+  CHECK(sectile_cuda_launch(NULL, NULL, NULL, 0) != SECTILE_OK);
+  sectile_cuda_device_destroy(NULL);
+  sectile_cuda_executable_destroy(NULL);
+}
+
+static int depth = 0, uses = 0;
+static void lock(void* user) {
+  ++*(int*)user;
+  ++uses;
+}
+static void unlock(void* user) { --*(int*)user; }
+
+static void runtimes(const char* selector) {
+  SectileRuntimeOptions options = SECTILE_INIT(SectileRuntimeOptions);
+  SectileRuntime* runtime = NULL;
+  SectileVkHandles handles = SECTILE_INIT(SectileVkHandles);
+  SectileMissingFeature missing = SECTILE_INIT(SectileMissingFeature);
+  SectilePlan* plan = NULL;
+  Told told;
+  uint32_t i, changed = 9;
+  memset(&told, 0, sizeof told);
+  options.selector = "no such device";
+  CHECK(sectile_runtime_open(&options, &runtime) == SECTILE_MISSING);
+  options.selector = selector;
+  options.canary = 3;
+  CHECK(sectile_runtime_open(&options, &runtime) == SECTILE_INVALID_PROBLEM);
+  options.canary = 1;
+  options.lock_queue = lock;
+  CHECK(sectile_runtime_open(&options, &runtime) == SECTILE_MISSING);
+  options.unlock_queue = unlock;
+  options.queue_user = &depth;
+  options.log.function = tell;
+  options.log.user = &told;
+  NEED(sectile_runtime_open(&options, &runtime) == SECTILE_OK);
+  NEED(sectile_runtime_vk(runtime, &handles) == SECTILE_OK);
+  CHECK(handles.device != NULL && handles.queue != NULL && handles.get_instance_proc_addr != NULL);
+  for (i = 0; i < sectile_vk_device_missing_count(sectile_runtime_device(runtime)); ++i) {
+    NEED(sectile_vk_device_missing(sectile_runtime_device(runtime), i, &missing) == SECTILE_OK);
+    CHECK(missing.offered == 0 && strlen(missing.name) > 0 && strlen(missing.cost) > 0);
+  }
+  CHECK(sectile_vk_device_missing(sectile_runtime_device(runtime), i, &missing) == SECTILE_MISSING);
+  NEED(sectile_plan_create(sectile_runtime_profile(runtime), "permute f32 4x4 axes=1,0", NULL, &plan) == SECTILE_OK);
+  CHECK(sectile_runtime_test(runtime, plan, &changed) == SECTILE_OK);
+  CHECK(changed == 0);
+  sectile_plan_destroy(plan);
+  uses = 0;
+  permutes(runtime);
+  CHECK(uses > 0 && depth == 0);
+  CHECK(told.infos == 2); /* two plans, a pipeline each */
+  CHECK(strstr(told.last, "1 pipeline made in ") != NULL);
+  sectile_runtime_destroy(runtime);
+  sectile_runtime_destroy(NULL);
+}
+
 int main(int argc, char** argv) {
   statuses();
   profiles();
   plans();
   adoptions();
-  if (argc > 1) {
-    SectileRuntime* runtime = NULL;
-    CHECK(sectile_runtime_open("no such device", 0, &runtime) == SECTILE_MISSING);
-    CHECK(sectile_runtime_open(argv[1], 0, &runtime) == SECTILE_OK);
-    if (runtime != NULL) permutes(runtime);
-    sectile_runtime_destroy(runtime);
-  }
+  classes_and_packs();
+  cuda();
+  if (argc > 1) runtimes(argv[1]);
   if (failures == 0) printf("the C interface holds\n");
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

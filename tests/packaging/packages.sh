@@ -107,8 +107,7 @@ source_archive() {
     in_clean sh -c "cd /tmp/sectile && cmake -S . -B build -DSECTILE_UNITY=ON && nice cmake --build build --parallel ${SECTILE_JOBS:-$(nproc)} &&
         cmake --install build" >"$work/build.log" 2>&1 || { tail -20 "$work/build.log" >&2; die "it does not build"; }
     in_clean sh -c "$try_command"
-    cp "$program" "$work/clean/tmp/"
-    in_clean sh -c 'cd /tmp && cc -I/usr/local/include program.c -o program -L/usr/local/lib -lsectile && ldconfig && ./program'
+    in_clean sh -c 'cd /tmp && cc -I/usr/local/include sectile/tests/capi/program.c -o program -L/usr/local/lib -lsectile && ldconfig && ./program'
 }
 
 case $part in

@@ -129,3 +129,30 @@ TEST_CASE("saving is atomic and says where it cannot") {
       CHECK(entry.path().extension() != ".part");
   });
 }
+
+TEST_CASE("a cache's bytes are taken again, and no other bytes are") {
+  on_every_device([](vulkan::Runtime& runtime) {
+    const auto from = [&](std::span<const std::byte> bytes) {
+      return must(PipelineCacheFile::from_bytes(runtime.get_instance_proc_addr(), runtime.instance(),
+                                                runtime.physical_device(), runtime.vk_device(), bytes));
+    };
+    auto empty = from({});
+    CHECK(empty.warning() == "");
+    CHECK(empty.save().error().kind == ErrorKind::missing);
+    const std::vector<std::byte> whole = must(empty.bytes());
+    CHECK(from(whole).warning() == "");
+    CHECK(from(whole).loaded_bytes() == whole.size() - 56);
+    CHECK(must(from(whole).bytes()).size() >= whole.size());  // SwiftShader adds its header anew
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+      std::vector<std::byte> garbled = whole;
+      garbled[at] ^= std::byte{0x41};
+      CHECK(from(garbled).loaded_bytes() == 0);
+      CHECK_FALSE(from(garbled).warning().empty());
+      if (at > 0) CHECK(from(std::span(whole).first(at)).loaded_bytes() == 0);
+    }
+    // A file and bytes are the same.
+    const std::string path = path_for("as-bytes");
+    must(must(open_file(runtime, path)).save());
+    CHECK(read_file(path).size() == whole.size());
+  });
+}

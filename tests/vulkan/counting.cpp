@@ -41,7 +41,7 @@ void take(VkCommandBuffer, VkPipelineStageFlags from, VkPipelineStageFlags to, V
 }
 
 // Of fixed size: recording allocates nothing.
-std::array<RecordedDispatch, 16> g_dispatches;
+std::array<RecordedDispatch, 1024> g_dispatches;
 std::size_t g_dispatched = 0;
 RecordedDispatch g_next;  // what has been bound and pushed
 std::vector<MadePipeline> g_made;
@@ -60,6 +60,7 @@ void take(VkCommandBuffer, VkPipelineLayout layout, VkShaderStageFlags stages, s
 
 void take(VkCommandBuffer, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   g_next.grid = {x, y, z};
+  g_next.barriers = g_calls[static_cast<std::size_t>(Function::vkCmdPipelineBarrier)];
   if (g_dispatched < g_dispatches.size()) g_dispatches[g_dispatched++] = g_next;
 }
 

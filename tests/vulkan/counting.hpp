@@ -36,6 +36,7 @@ struct RecordedDispatch {
   VkShaderStageFlags stages = 0;
   std::uint32_t push_offset = 0, push_bytes = 0;
   std::array<std::uint8_t, 256> push{};
+  std::size_t barriers = 0;  // recorded before it, since the last clear_calls()
 };
 std::vector<RecordedDispatch> dispatches();
 

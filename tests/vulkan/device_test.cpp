@@ -23,6 +23,7 @@ vulkan::Adoption adoption_of(const vulkan::Runtime& runtime) {
   out.physical_device = runtime.physical_device();
   out.device = runtime.vk_device();
   out.queue_family = runtime.queue_family();
+  out.everything_wanted = true;
   return out;
 }
 
@@ -431,6 +432,9 @@ TEST_CASE("adopt refuses what it cannot work with") {
     chain.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
     chain.pNext = &address;
     bad = good;
+    bad.everything_wanted = false;
+    CHECK(refusal(bad).message() ==
+          "missing: Adoption::enabled_features: null (want what VkDeviceCreateInfo enabled, or everything_wanted)");
     bad.enabled_features = &chain;
     CHECK(refusal(bad).kind == ErrorKind::unsupported);
     CHECK(refusal(bad).what == runtime.entry().name + ": maintenance4");

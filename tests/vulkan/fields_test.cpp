@@ -31,6 +31,7 @@ TEST_CASE("each field of a dispatch and of its pipeline is the step's own") {
     adoption.physical_device = runtime.physical_device();
     adoption.device = runtime.vk_device();
     adoption.queue_family = runtime.queue_family();
+    adoption.everything_wanted = true;
     auto device = must(vulkan::Device::adopt(adoption));
     Plan plan = copy_plan(4096);
     for (PlanOperand& operand : plan.operands) operand.bytes = 3 * 4096;

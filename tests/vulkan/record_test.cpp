@@ -18,6 +18,7 @@ vulkan::Device adopt_counted(vulkan::Runtime& runtime) {
   adoption.physical_device = runtime.physical_device();
   adoption.device = runtime.vk_device();
   adoption.queue_family = runtime.queue_family();
+  adoption.everything_wanted = true;
   return must(vulkan::Device::adopt(adoption));
 }
 

@@ -20,6 +20,10 @@ Limits limits_of(const DeviceProfile& p) noexcept {
           std::max(memory, p.max_dynamic_workgroup_memory_bytes.value_or(0))};
 }
 
+bool subgroup_size_is_certain(const DeviceProfile& p) noexcept {
+  return p.required_subgroup_size.value_or(false) || p.min_subgroup_size == p.max_subgroup_size;
+}
+
 std::uint32_t known_subgroup_size(const DeviceProfile& p) noexcept {
   const bool fixed = p.min_subgroup_size.has_value() && p.min_subgroup_size == p.max_subgroup_size;
   return p.required_subgroup_size.value_or(false) || fixed ? p.subgroup_size.value_or(0) : 0;

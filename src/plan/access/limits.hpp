@@ -19,6 +19,9 @@ struct Limits {
 };
 Limits limits_of(const DeviceProfile& profile) noexcept;
 
+// Whether a kernel gets the subgroup size that it states: the device takes one, or has one alone.
+bool subgroup_size_is_certain(const DeviceProfile& profile) noexcept;
+
 // The size of the device's subgroups where a step can rely on it, otherwise 0: the step requires it, or there is one.
 std::uint32_t known_subgroup_size(const DeviceProfile& profile) noexcept;
 

@@ -428,7 +428,7 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (loads_taps(c) && !chunks_divide(c, r, refusal)) return false;
   if (r.eight_lanes && subgroup != 8)
     return refusal.no("needs subgroups of 8 invocations, the device's have {}", subgroup);
-  if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
+  if (!subgroup_size_is_certain(c.profile))
     return refusal.no("the device does not support a required subgroup size of {}", subgroup);
   const GemmConfig d = make(c, row);
   // A workgroup's registers must fit a multiprocessor: RADV spills if 8 subgroups of 64 need more than 192 each.

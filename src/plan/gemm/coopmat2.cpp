@@ -149,6 +149,8 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.type == SECTILE_TYPE_BF16 && !p.bfloat16.value_or(false))
     return refusal.no("needs bf16, which the device lacks");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
+  if (!subgroup_size_is_certain(p))
+    return refusal.no("the device does not support a required subgroup size of {}", p.subgroup_size.value_or(32));
   return gemm_fits(c, make(c, row), refusal);
 }
 

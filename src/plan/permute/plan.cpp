@@ -103,7 +103,8 @@ Result<void> plan_part(Job& job, const Nest& nest, bool split = true);
 Result<void> plan_halves(Job& job, const Nest& nest) {
   if (job.plan.steps.size() >= kMaxSteps)
     return fail(ErrorKind::limit_exceeded, "steps", fmt::format("more than {}", kMaxSteps),
-                fmt::format("{}", kMaxSteps));
+                fmt::format("{}{}", kMaxSteps,
+                            job.profile.int64.value_or(false) ? "" : "; with shaderInt64 the problem takes fewer"));
   const int axis = axis_to_cut(nest);
   const std::int64_t extent = nest.axis[static_cast<std::size_t>(axis)].extent;
   // With a multiple of 64 the halves allow the same access width as the whole.
