@@ -22,12 +22,11 @@ int main(void) {
   SectileVkExecutable* ready = NULL;
   SectileBuffer* buffers[2] = {NULL, NULL};
   SectileOperandAddress addresses[2];
-  const SectileOperandAddress* operands = addresses;
-  const uint32_t count = 2;
+  SectileVkRecording recording;
   int i;
   for (i = 0; i < kRows * kColumns; ++i) in[i] = (float)i;
   if (!own_device_opens()) return failed("the application's volk opens no device");
-  if (sectile_runtime_open(NULL, 0, &runtime) != SECTILE_OK) return failed("no runtime");
+  if (sectile_runtime_open(NULL, &runtime) != SECTILE_OK) return failed("no runtime");
   if (!own_device_works()) return failed("the application's device fails beside Sectile's");
   if (sectile_plan_create(sectile_runtime_profile(runtime), "permute f32 3x5 axes=1,0", NULL, &plan) != SECTILE_OK ||
       sectile_vk_prepare(sectile_runtime_device(runtime), (const SectilePlan* const*)&plan, 1, 0, 0, &ready) != SECTILE_OK)
@@ -37,8 +36,12 @@ int main(void) {
     addresses[i].address = sectile_buffer_address(buffers[i]);
     addresses[i].bytes = sizeof in;
   }
+  recording.executable = ready;
+  recording.operands = addresses;
+  recording.operand_count = 2;
+  recording.reserved = 0;
   if (sectile_buffer_upload(buffers[0], 0, in, sizeof in) != SECTILE_OK ||
-      sectile_runtime_run(runtime, (const SectileVkExecutable* const*)&ready, &operands, &count, 1) != SECTILE_OK ||
+      sectile_runtime_run(runtime, &recording, 1) != SECTILE_OK ||
       sectile_buffer_download(buffers[1], 0, out, sizeof out) != SECTILE_OK)
     return failed("not run");
   for (i = 0; i < kRows * kColumns; ++i)
