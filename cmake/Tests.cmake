@@ -425,6 +425,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     -DVULKAN_HEADERS=${VulkanHeaders_INCLUDE_DIR} -DPKG_CONFIG=${SECTILE_PKG_CONFIG} -DREADELF=${CMAKE_READELF} -DCOMPRESS=$<BOOL:${SECTILE_COMPRESS}>
     -DDRIVER=$<$<BOOL:${SECTILE_ICD_lavapipe}>:${SECTILE_ICD_lavapipe}> -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
 endif()
+include(PythonTests)
 include(Documentation)
 
 if(SECTILE_BUILD_FUZZERS)
