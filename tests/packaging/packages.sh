@@ -22,7 +22,7 @@ clean_root() {
     [[ -z $(find "$work/clean/usr" -name '*sectile*' -o -name 'libfmt*' -o -name 'vulkan*') ]] || die "the root is not clean"
 }
 in_clean() {
-    env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$work/clean" "$@"
+    env -i PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive chroot "$work/clean" "$@"
 }
 apt_in_clean() {
     in_clean apt-get install -y --no-install-recommends "$@" >"$work/apt.log" 2>&1 ||
