@@ -64,6 +64,7 @@ std::string names_of(std::span<const sectile::tools::Command> commands) {
 int run(int argc, char** argv) {
   CLI::App app{"Plans and runs tensor layout transforms, matrix multiplications and convolutions on GPUs.", "sectile"};
   app.require_subcommand(1);
+  app.allow_windows_style_options(false);  // or a path that begins with a slash is taken for an option there
   app.set_version_flag("--version",
                        fmt::format("sectile {} (planner {})", SECTILE_VERSION, sectile::planner_version()));
   using namespace sectile::tools;

@@ -122,11 +122,17 @@ doctest() {
     ((${cases:-0} >= least)) || wrong "$name: ${cases:-no} cases passed, at least $least were expected"
 }
 
-both() { "$native/sectile" "$@" >"$work/here" 2>&1 || printf 'exit code %d\n' $? >>"$work/here"
-    "${run[@]}" "$folder/sectile$suffix" "$@" >"$work/there" 2>&1 || printf 'exit code %d\n' $? >>"$work/there"; }
+# usage: told FILE COMMAND...: its output, behind it its errors and its exit code
+told() {
+    local to=$1 code=0
+    shift
+    "$@" >"$to" 2>"$to.err" || code=$?
+    { cat "$to.err"; echo "exit code $code"; } >>"$to"
+}
 # The command's output and exit code are those of this system, byte for byte.
 same() {
-    both "$@"
+    told "$work/here" "$native/sectile" "$@"
+    told "$work/there" "${run[@]}" "$folder/sectile$suffix" "$@"
     tests=$((tests + 1))
     cmp -s "$work/here" "$work/there" || { diff "$work/here" "$work/there" | head -5 >&2; wrong "sectile $*"; }
 }
@@ -139,7 +145,7 @@ compare_plans() {
     cmp "$work/here" "$work/there" >&2 || wrong "plans as JSON differ"
     (($(wc -l <"$work/here") > 7000)) || wrong "few plans were compared"
     mapfile -t names < <("$native/sectile" targets --json | python3 -c 'import json, sys
-for target in json.load(sys.stdin): print(target["name"])')
+for target in json.load(sys.stdin)["targets"]: print(target["name"])')
     ((${#names[@]} > 20)) || wrong "few targets were found"
     # By the command: a problem on each target in turn, each operation among them.
     mapfile -t picked < <(awk 'NR % 12 == 1' "$problems"; printf '%s\n' "permute f32 0x3 axes=1,0" "permute f32 3x3 axes=0,0")
@@ -187,7 +193,7 @@ run_c_program() {
     declared=$(grep -oE '\bsectile_[a-z0-9_]+\(' include/sectile/sectile.h | tr -d '(' | sort -u)
     if [[ $system == windows ]]; then
         list=$(x86_64-w64-mingw32-objdump -p "$folder/sectile-1.dll")
-        exported=$(awk '/\[Ordinal\/Name Pointer\] Table/ { on = 1; next } on && !NF { exit } on { print $NF }' <<<"$list" | sort -u)
+        exported=$(awk '/\+base\[/ { print $NF }' <<<"$list" | sort -u)
         # Windows' own libraries alone: none of the compiler's.
         ! grep -iE 'DLL Name: *(lib|.*(stdc|gcc|pthread))' <<<"$list" >&2 || wrong "sectile-1.dll needs the compiler's libraries"
     else
