@@ -63,7 +63,7 @@ InputFile::InputFile(const std::string& path) {
                     nullptr, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL | FILE_FLAG_BACKUP_SEMANTICS, nullptr);
   if (file == INVALID_HANDLE_VALUE) {
     const DWORD error = ::GetLastError();
-    missing_ = error == ERROR_FILE_NOT_FOUND;
+    missing_ = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND;
     why_ = std::system_category().message(static_cast<int>(error));
     return;
   }

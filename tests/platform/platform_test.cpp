@@ -164,6 +164,7 @@ TEST_CASE("places that take no file are refused by name, and nothing is left the
   CHECK(kind(backend::read_whole_file(folder + "/file", 4, Streams::refused)) == ErrorKind::io);
   CHECK(backend::read_whole_file(folder + "/file", 5, Streams::refused) == "12345");
   CHECK(backend::InputFile(folder + "/none").is_missing());
+  CHECK(backend::InputFile(folder + "/none/file").is_missing());
   CHECK_FALSE(backend::InputFile(folder + "/below").is_regular());
 #if defined(_WIN32)
   // It would be a hidden stream of `file`; NUL is a device.
