@@ -34,9 +34,12 @@ if(SECTILE_BUILD_TESTS)
   target_link_libraries(sectile_test_counted PUBLIC ${CMAKE_DL_LIBS} PRIVATE sectile_own)
 endif()
 
+include(PlatformTests)
+
 # sectile_test(FOLDER LIBRARIES...): test_FOLDER from tests/FOLDER/*.cpp; its own main.cpp goes before ours.
 function(sectile_test folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
+  sectile_portable_tests(sources)
   if(NOT sources)
     return()
   endif()
@@ -133,9 +136,12 @@ function(sectile_emulated_kernels target)
 endfunction()
 
 if(SECTILE_BUILD_TESTS)
+  sectile_test(plan sectile_plan sectile_device)
+  sectile_test(device sectile_device)
+  sectile_platform_tests()
   if(NOT SECTILE_THIRD_PARTY)
-    sectile_test(plan sectile_plan sectile_device sectile_dep_rapidcheck)
-    sectile_test(device sectile_device sectile_dep_rapidcheck)
+    target_link_libraries(test_plan PRIVATE sectile_dep_rapidcheck)
+    target_link_libraries(test_device PRIVATE sectile_dep_rapidcheck)
     # Two languages' accessors, which have the same names.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/abi/words_cuda.cpp ${PROJECT_SOURCE_DIR}/tests/abi/words_glsl.cpp
       ${PROJECT_SOURCE_DIR}/tests/abi/kernel_words_cuda.cpp ${PROJECT_SOURCE_DIR}/tests/abi/kernel_words_glsl.cpp

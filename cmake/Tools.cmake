@@ -9,7 +9,8 @@ target_include_directories(sectile_reference PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(sectile_reference PUBLIC sectile_plan PRIVATE sectile_own sectile_dep_fmt)
 
 # The command's file formats: all of it that the fuzzers need.
-add_library(sectile_files STATIC ${PROJECT_SOURCE_DIR}/tools/cli/npy.cpp ${PROJECT_SOURCE_DIR}/tools/cli/files.cpp)
+add_library(sectile_files STATIC ${PROJECT_SOURCE_DIR}/tools/cli/npy.cpp ${PROJECT_SOURCE_DIR}/tools/cli/files.cpp
+  ${PROJECT_SOURCE_DIR}/tools/cli/system.cpp)
 target_include_directories(sectile_files PUBLIC ${PROJECT_SOURCE_DIR}/tools PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(sectile_files PUBLIC sectile_plan sectile_dep_fmt PRIVATE sectile_backend sectile_own)
 
@@ -20,7 +21,16 @@ endif()
 # All of the command but main.cpp, so that tests reach it.
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*/*.cpp)
 set(tool_main ${PROJECT_SOURCE_DIR}/tools/cli/main.cpp)
-list(REMOVE_ITEM tool_sources ${tool_main} ${PROJECT_SOURCE_DIR}/tools/cli/npy.cpp ${PROJECT_SOURCE_DIR}/tools/cli/files.cpp)
+# Workers of `sectile check` are forked.
+if(WIN32)
+  list(FILTER tool_sources EXCLUDE REGEX "/tools/check/(worker|jobs|resources)\\.cpp$")
+else()
+  list(FILTER tool_sources EXCLUDE REGEX "/tools/check/no_workers\\.cpp$")
+endif()
+# The system's headers are no part of other files' batches.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tools/cli/system.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+list(REMOVE_ITEM tool_sources ${tool_main} ${PROJECT_SOURCE_DIR}/tools/cli/npy.cpp ${PROJECT_SOURCE_DIR}/tools/cli/files.cpp
+  ${PROJECT_SOURCE_DIR}/tools/cli/system.cpp)
 if(TARGET sectile_spirv)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)

@@ -53,6 +53,16 @@ while IFS=: read -r file line; do
   echo "src/$file: src/$room/ may not include \"$name\""; wrong=1
 done < <(grep -rE '^\s*#\s*include\s+"' --include='*.cpp' --include='*.hpp' .)
 
+# What depends on the system or the compiler stands in these files alone.
+system='^\./backend/(platform\.cpp|whole_file\.cpp|whole_file_windows\.cpp|descriptor\.hpp):'
+headers='^ *# *include +<(unistd|fcntl|dlfcn|dirent|poll|pthread|sched|signal|spawn|pwd|sys/[a-z_]+|windows|io|direct|process)\.h>'
+if grep -rnE "$headers" --include='*.[ch]pp' . | grep -vE "$system"; then
+  echo "a header of the system: src/backend/platform.hpp is for what differs between systems"; wrong=1
+fi
+if grep -rnE '__builtin_|__attribute__|__extension__|__int128|__asm|\btypeof\b' --include='*.[ch]pp' . | grep -v '^\./base/arithmetic\.hpp:'; then
+  echo "an extension of a compiler: src/base/arithmetic.hpp is for what standard C++ lacks"; wrong=1
+fi
+
 # Too few includes mean that the search failed.
 (( seen > 100 )) || { echo "only $seen includes were found"; wrong=1; }
 exit $wrong

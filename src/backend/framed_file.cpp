@@ -1,33 +1,17 @@
 #include "framed_file.hpp"
 
-#include "descriptor.hpp"
+#include "platform.hpp"
 #include "whole_file.hpp"
 
 #include <fmt/format.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 namespace sectile::backend {
 namespace {
-
-bool read_all(int file, void* to, std::size_t bytes) {
-  auto* at = static_cast<std::byte*>(to);
-  while (bytes > 0) {
-    const ssize_t got = ::read(file, at, bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
 
 std::vector<std::byte> header_for(const Frame& frame, std::span<const std::byte> bytes) {
   std::vector<std::byte> out;
@@ -94,15 +78,12 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   const auto ignore = [&](std::string_view why) {
     return FramedBytes{{}, fmt::format("{} {} ignored: {}", frame.what, path, why), foreign};
   };
-  // Without waiting: a pipe may have no writer.
-  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!file) return errno == ENOENT ? FramedBytes() : ignore(std::strerror(errno));
-  struct stat status{};
-  if (::fstat(file.get(), &status) != 0) return ignore(std::strerror(errno));
-  if (!S_ISREG(status.st_mode)) return ignore("not a regular file");
-  const auto bytes = static_cast<std::uint64_t>(status.st_size);
+  InputFile file(path);
+  if (!file) return file.is_missing() ? FramedBytes() : ignore(file.error());
+  if (!file.is_regular()) return ignore("not a regular file");
+  const std::uint64_t bytes = file.size();
   std::vector<std::byte> raw(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, header_bytes(frame))));
-  if (!read_all(file.get(), raw.data(), raw.size())) return ignore("cannot be read");
+  if (!file.read_all(raw.data(), raw.size())) return ignore("cannot be read");
   foreign = !begins(raw, frame);
   if (bytes > frame.most_bytes) {
     foreign = true;  // longer than what was read, so perhaps undamaged
@@ -113,7 +94,7 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   if (const std::string why = objection_to(header, frame, bytes, objection); !why.empty()) return ignore(why);
   FramedBytes out;
   out.bytes.resize(header.bytes);
-  if (!read_all(file.get(), out.bytes.data(), out.bytes.size())) {
+  if (!file.read_all(out.bytes.data(), out.bytes.size())) {
     foreign = true;  // a read error: its content is unknown
     return ignore("cannot be read");
   }

@@ -1,4 +1,7 @@
+// Whole files where the system is POSIX; whole_file_windows.cpp has the same for Windows.
 #include "whole_file.hpp"
+
+#if !defined(_WIN32)
 
 #include "descriptor.hpp"
 
@@ -174,10 +177,6 @@ int make_part(const std::string& path, std::string& name) {
 
 }  // namespace
 
-std::unexpected<Error> write_failed(const std::string& path, int error) {
-  return fail(ErrorKind::io, std::string(kWriting) + path, std::strerror(error));
-}
-
 Result<Place> place_of(const std::string& path, Streams streams) {
   if (path.empty()) return fail(ErrorKind::missing, "output", "an empty name", "a file's name");
   auto place = follow_links(path);
@@ -302,10 +301,13 @@ FileLock::~FileLock() {
   if (file_ < 0) return;
   struct stat status{};
   // Our lock files are empty. A file with content is not removed.
-  if (!path_.empty() && ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0)
+  if (!path_.empty() && ::fstat(static_cast<int>(file_), &status) == 0 && S_ISREG(status.st_mode) &&
+      status.st_size == 0)
     ::unlink(path_.c_str());
-  ::close(file_);
+  ::close(static_cast<int>(file_));
 }
 FileLock::FileLock(FileLock&& other) noexcept : path_(std::move(other.path_)), file_(std::exchange(other.file_, -1)) {}
 
 }  // namespace sectile::backend
+
+#endif

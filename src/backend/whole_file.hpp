@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace sectile::backend {
@@ -17,7 +19,8 @@ enum class Streams { refused, taken };
 
 // The error of an output that could not be written; the command exits with 1 for these (tools/cli/command.cpp).
 inline constexpr std::string_view kWriting = "writing ";
-std::unexpected<Error> write_failed(const std::string& path, int error);
+std::unexpected<Error> write_failed(const std::string& path, int error);  // an errno
+std::unexpected<Error> write_failed(const std::string& path, std::error_code error);
 
 // Where a path that is written to leads, with links followed: an existing file, or one that can be made.
 struct Place {
@@ -50,9 +53,9 @@ class FileLock {
   FileLock& operator=(FileLock&&) = delete;
 
  private:
-  FileLock(std::string path, int file) : path_(std::move(path)), file_(file) {}
+  FileLock(std::string path, std::intptr_t file) : path_(std::move(path)), file_(file) {}
   std::string path_;
-  int file_ = -1;
+  std::intptr_t file_ = -1;  // the system's descriptor or handle
 };
 
 }  // namespace sectile::backend

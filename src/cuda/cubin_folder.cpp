@@ -1,6 +1,7 @@
 #include "cubin_folder.hpp"
 
 #include "backend/framed_file.hpp"
+#include "backend/platform.hpp"
 
 #include <fmt/format.h>
 
@@ -36,7 +37,7 @@ std::optional<std::vector<std::uint8_t>> CubinFolder::read(const std::string& ke
 void CubinFolder::write(const std::string& key, std::span<const std::uint8_t> code) {
   if (path_.empty()) return;
   std::error_code error;
-  std::filesystem::create_directories(path_, error);  // no error where it exists
+  std::filesystem::create_directories(backend::native_path(path_), error);  // no error where it exists
   if (error) return warn(fmt::format("cubins are not kept: {}: {}", path_, error.message()));
   if (auto written = backend::write_framed(file_of(key), frame_of(key), std::as_bytes(code)); !written)
     warn(fmt::format("cubin not kept: {}", written.error().message()));

@@ -1,10 +1,14 @@
 #include "libraries.hpp"
 
+#include "backend/platform.hpp"
+
 #include <fmt/format.h>
 
-#include <dlfcn.h>
 #include <array>
 #include <atomic>
+#include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace sectile::cuda {
 namespace {
@@ -12,17 +16,30 @@ namespace {
 constexpr int kOldestDriver = 12000;  // cuDriverGetVersion: 1000 * major + 10 * minor
 constexpr int kOldestNvrtc = 12;
 
+// Names, and how errors call them.
+#if defined(_WIN32)
+constexpr const char* kDriver = "nvcuda.dll";
+constexpr const char* kNvrtc = "nvrtc64_120_0.dll";
+constexpr const char* kNvrtcSought = "not found beside the program, in System32, nor in CUDA_PATH\\bin";
+constexpr const char* kBuiltins = "{}/nvrtc-builtins64_{}{}.dll";
+#else
+constexpr const char* kDriver = "libcuda.so.1";
+constexpr const char* kNvrtc = "libnvrtc.so";
+constexpr const char* kNvrtcSought = "not found by the loader, nor in /usr/local/cuda/lib64";
+constexpr const char* kBuiltins = "{}/libnvrtc-builtins.so.{}.{}";
+#endif
+
 // Loads the first library that the loader finds. It stays loaded, because its code may run at exit.
 void* open_library(std::span<const char* const> names) {
   for (const char* name : names)
-    if (void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
+    if (void* library = backend::load_library(name)) return library;
   return nullptr;
 }
 
 // Loads one function. Errors: missing, which names it.
 template <class F>
 Result<void> fill(F& function, void* library, std::string_view library_name, const char* name) {
-  function = reinterpret_cast<F>(::dlsym(library, name));
+  function = reinterpret_cast<F>(backend::library_function(library, name));
   if (function == nullptr)
     return fail(ErrorKind::missing, std::string(library_name), name, "a library that has this function");
   return {};
@@ -31,14 +48,10 @@ Result<void> fill(F& function, void* library, std::string_view library_name, con
 // NVRTC loads a second library by name when it compiles. If NVRTC was loaded by path, the loader does not search its
 // folder. So the second library is loaded from there first, and then found by name.
 void load_builtins(const api::Nvrtc& nvrtc) {
-  ::Dl_info info{};
-  if (::dladdr(reinterpret_cast<void*>(nvrtc.nvrtcVersion), &info) == 0 || info.dli_fname == nullptr) return;
-  const std::string_view path = info.dli_fname;
-  const auto slash = path.rfind('/');
-  if (slash == std::string_view::npos) return;
-  const std::string builtins =
-      fmt::format("{}/libnvrtc-builtins.so.{}.{}", path.substr(0, slash), nvrtc.major, nvrtc.minor);
-  ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays loaded; NVRTC reports it if it is missing
+  const std::string folder = backend::library_folder(reinterpret_cast<const void*>(nvrtc.nvrtcVersion));
+  if (folder.empty()) return;
+  // It stays loaded; NVRTC reports it if it is missing.
+  backend::load_library(fmt::format(kBuiltins, folder, nvrtc.major, nvrtc.minor));
 }
 
 std::atomic<const api::Driver*> g_driver_for_tests{nullptr};
@@ -46,10 +59,28 @@ std::atomic<const api::Driver*> g_driver_for_tests{nullptr};
 }  // namespace
 
 std::span<const char* const> driver_names() noexcept {
-  static constexpr std::array<const char*, 1> kNames = {"libcuda.so.1"};
+  static constexpr std::array<const char*, 1> kNames = {kDriver};
   return kNames;
 }
 
+#if defined(_WIN32)
+std::span<const char* const> nvrtc_names() noexcept {
+  // The toolkit is in no folder that the loader searches; its installer sets CUDA_PATH. From 13 on it has a bin\\x64.
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all = {"nvrtc64_130_0.dll", "nvrtc64_120_0.dll"};
+    if (const char* toolkit = std::getenv("CUDA_PATH"); toolkit != nullptr && *toolkit != '\0')
+      for (const char* name : {"bin/x64/nvrtc64_130_0.dll", "bin/nvrtc64_130_0.dll", "bin/nvrtc64_120_0.dll"})
+        all.push_back(std::string(toolkit) + "/" + name);
+    return all;
+  }();
+  static const std::vector<const char*> pointers = [] {
+    std::vector<const char*> all;
+    for (const std::string& name : names) all.push_back(name.c_str());
+    return all;
+  }();
+  return pointers;
+}
+#else
 std::span<const char* const> nvrtc_names() noexcept {
   static constexpr std::array<const char*, 6> kNames = {"libnvrtc.so.13",
                                                         "libnvrtc.so.12",
@@ -59,14 +90,15 @@ std::span<const char* const> nvrtc_names() noexcept {
                                                         "/usr/local/cuda/lib64/libnvrtc.so"};
   return kNames;
 }
+#endif
 
 Result<api::Driver> load_driver(std::span<const char* const> names) {
   void* const library = open_library(names);
   if (library == nullptr)
-    return fail(ErrorKind::missing, "libcuda.so.1", "not found by the loader", "NVIDIA's driver installed");
+    return fail(ErrorKind::missing, kDriver, "not found by the loader", "NVIDIA's driver installed");
   api::Driver out;
 #define SECTILE_FILL(name, result, arguments) \
-  if (auto filled = fill(out.name, library, "libcuda.so.1", #name); !filled) return std::unexpected(filled.error());
+  if (auto filled = fill(out.name, library, kDriver, #name); !filled) return std::unexpected(filled.error());
   SECTILE_CUDA_DRIVER_FUNCTIONS(SECTILE_FILL)
 #undef SECTILE_FILL
   int version = 0;
@@ -80,12 +112,10 @@ Result<api::Driver> load_driver(std::span<const char* const> names) {
 
 Result<api::Nvrtc> load_nvrtc(std::span<const char* const> names) {
   void* const library = open_library(names);
-  if (library == nullptr)
-    return fail(ErrorKind::missing, "libnvrtc.so", "not found by the loader, nor in /usr/local/cuda/lib64",
-                "NVRTC of CUDA 12 or 13 installed");
+  if (library == nullptr) return fail(ErrorKind::missing, kNvrtc, kNvrtcSought, "NVRTC of CUDA 12 or 13 installed");
   api::Nvrtc out;
 #define SECTILE_FILL(name, result, arguments) \
-  if (auto filled = fill(out.name, library, "libnvrtc.so", #name); !filled) return std::unexpected(filled.error());
+  if (auto filled = fill(out.name, library, kNvrtc, #name); !filled) return std::unexpected(filled.error());
   SECTILE_NVRTC_FUNCTIONS(SECTILE_FILL)
 #undef SECTILE_FILL
   if (const auto status = out.nvrtcVersion(&out.major, &out.minor); status != api::kNvrtcSuccess)

@@ -4,6 +4,7 @@
 
 #include "plan/refusal.hpp"
 
+#include "base/arithmetic.hpp"
 #include "lib/abi.h"
 
 #include <algorithm>
@@ -225,11 +226,11 @@ Result<void> check_tensor_map(const Plan& plan, const Step& step, const TensorMa
     if (i > 0 && (stride % 16 != 0 || stride >= std::uint64_t{1} << 40))
       return refuse(at, "tensor map", "stride " + std::to_string(stride), "a multiple of 16 below 2^40");
     std::uint64_t reach = 0;
-    if (__builtin_mul_overflow(map.dims[i] - 1, stride, &reach) || __builtin_add_overflow(end, reach, &end))
+    if (detail::mul_overflow(map.dims[i] - 1, stride, &reach) || detail::add_overflow(end, reach, &end))
       return refuse(at, "tensor map", "beyond 2^64 bytes");
   }
   if (auto ok = check_map_copy(map, at); !ok) return ok;
-  if (__builtin_add_overflow(end, map.byte_offset, &end)) return refuse(at, "tensor map", "beyond 2^64 bytes");
+  if (detail::add_overflow(end, map.byte_offset, &end)) return refuse(at, "tensor map", "beyond 2^64 bytes");
   const auto covers = [&](const AccessRange& range) {
     return range.operand == map.operand && range.begin <= map.byte_offset && end <= range.end;
   };

@@ -4,6 +4,7 @@
 #include "runtime.hpp"
 
 #include "backend/framed_file.hpp"
+#include "backend/platform.hpp"
 
 #include <sectile/shaders.hpp>
 
@@ -194,7 +195,8 @@ Result<void> Runtime::Impl::test(Runtime& owner, CanaryScope scope) {
   const std::string text = to_json(found);
   if (const std::string path = canary_path(); !path.empty()) {
     std::error_code ignored;  // writing the file reports it
-    if (!options.canary_folder.empty()) std::filesystem::create_directories(options.canary_folder, ignored);
+    if (!options.canary_folder.empty())
+      std::filesystem::create_directories(backend::native_path(options.canary_folder), ignored);
     if (auto saved = backend::write_framed(path, outcome_frame_of(identity), std::as_bytes(std::span(text))); !saved)
       canary_warning = saved.error().message();
   } else {

@@ -1,6 +1,7 @@
 #include "runtime_instance.hpp"
 #include "runtime_canary.hpp"
 
+#include "backend/platform.hpp"
 #include "device/quirks.hpp"
 
 #include <fmt/format.h>
@@ -56,11 +57,26 @@ bool layer_is_there() {
   return std::ranges::any_of(layers, [](const auto& layer) { return std::strcmp(layer.layerName, kLayer) == 0; });
 }
 
+#if defined(_WIN32)
+constexpr const char* kLoader = "vulkan-1.dll cannot be loaded";
+// volk would search the current folder and PATH as well.
+VkResult initialize() {
+  void* const library = backend::load_library("vulkan-1.dll");
+  void* const function = library == nullptr ? nullptr : backend::library_function(library, "vkGetInstanceProcAddr");
+  if (function == nullptr) return VK_ERROR_INITIALIZATION_FAILED;
+  volk::volkInitializeCustom(reinterpret_cast<PFN_vkGetInstanceProcAddr>(function));
+  return VK_SUCCESS;
+}
+#else
+constexpr const char* kLoader = "libvulkan.so.1 cannot be loaded";
+VkResult initialize() { return volk::volkInitialize(); }
+#endif
+
 Result<void> load_loader() {
   const std::scoped_lock lock(volk_mutex());
   // Tried again after a failure: a driver may have been installed in the meantime.
-  if (volk::volkGetInstanceVersion() == 0 && volk::volkInitialize() != VK_SUCCESS)
-    return fail(ErrorKind::missing, "Vulkan loader", "libvulkan.so.1 cannot be loaded", "a Vulkan driver installed");
+  if (volk::volkGetInstanceVersion() == 0 && initialize() != VK_SUCCESS)
+    return fail(ErrorKind::missing, "Vulkan loader", kLoader, "a Vulkan driver installed");
   const std::uint32_t version = volk::volkGetInstanceVersion();
   if (version < VK_API_VERSION_1_3)
     return fail(ErrorKind::unsupported, "Vulkan loader",

@@ -1,8 +1,8 @@
 // A folder of this test process, gone with it.
 #pragma once
 
-#include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <string>
 #include <system_error>
 
@@ -12,8 +12,11 @@ inline const std::string& process_folder() {
   struct Folder {
     std::string path;
     Folder() {
-      std::string name = (std::filesystem::temp_directory_path() / "sectile-test-XXXXXX").string();
-      path = ::mkdtemp(name.data());
+      // Beside folders of other processes: until it is one that is new.
+      std::random_device random;
+      do {
+        path = (std::filesystem::temp_directory_path() / ("sectile-test-" + std::to_string(random()))).generic_string();
+      } while (!std::filesystem::create_directory(path));
     }
     ~Folder() {
       std::error_code ignored;

@@ -17,8 +17,10 @@
 #include <thread>
 #include <vector>
 
+#if !defined(_WIN32)
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 using namespace sectile;
 
@@ -217,6 +219,7 @@ TEST_CASE("a file that is no store or a newer one is not replaced") {
   }
 }
 
+#if !defined(_WIN32)  // tests/platform/counter.cpp is for the processes there
 TEST_CASE("saving from many processes loses nothing") {
   const std::string path = path_for("shared");
   constexpr int processes = 6, each = 12;
@@ -245,6 +248,7 @@ TEST_CASE("saving from many processes loses nothing") {
   for (const auto& entry : std::filesystem::directory_iterator(test::process_folder()))
     CHECK_FALSE(entry.path().filename().string().starts_with("shared."));  // neither a lock nor a part is left
 }
+#endif
 
 TEST_CASE("saving from many threads loses nothing") {
   const std::string path = path_for("threads");

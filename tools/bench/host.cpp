@@ -1,4 +1,6 @@
 // --preset host: what planning, recording and pipelines cost the processor.
+#include "backend/platform.hpp"
+#include "cli/system.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
 #include "operation.hpp"
@@ -164,10 +166,12 @@ Result<nlohmann::json> count_pipelines(const BenchOptions& options) {
 // A first start that writes the cache's file, and a second that reads it.
 Result<nlohmann::json> time_second_start(const BenchOptions& options) {
   std::string path = options.cache_file;
-  std::array<char, 40> folder{"/tmp/sectile-cache-XXXXXX"};
+  std::string folder;
   if (path.empty()) {
-    if (::mkdtemp(folder.data()) == nullptr) return fail(ErrorKind::io, "folder", folder.data());
-    path = std::string(folder.data()) + "/pipelines";
+    auto made = make_temporary_folder("sectile-cache");
+    if (!made) return std::unexpected(made.error());
+    folder = std::move(*made);
+    path = folder + "/pipelines";
   }
   nlohmann::json result;
   for (const char* start : {"first_start", "second_start"}) {
@@ -191,7 +195,7 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
   }
   if (options.cache_file.empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(folder.data(), ignored);  // a file of Vulkan's, a folder of CUDA's
+    std::filesystem::remove_all(backend::native_path(folder), ignored);  // a file of Vulkan's, a folder of CUDA's
   }
   return result;
 }

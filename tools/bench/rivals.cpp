@@ -1,9 +1,11 @@
 // The times of others: those that tools/python/rivals.py wrote, and NumPy's.
 #include "bench.hpp"
 #include "cli/files.hpp"
+#include "cli/system.hpp"
 #include "numbers.hpp"
 
-#include <array>
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -53,11 +55,13 @@ void time_numpy(BenchReport& report) {
     const auto type = parse_dtype(row.value("type", ""));
     row["bytes"] = type ? size_bytes(*type) : 0;
   }
-  const std::string folder = [] {
-    std::array<char, 32> name{"/tmp/sectile-numpy-XXXXXX"};
-    return std::string(::mkdtemp(name.data()) != nullptr ? name.data() : "");
-  }();
-  if (folder.empty()) return;
+#if defined(_WIN32)
+  fmt::print(stderr, "sectile: NumPy is not timed on Windows\n");
+  return;
+#endif
+  const auto made = make_temporary_folder("sectile-numpy");
+  if (!made) return;
+  const std::string& folder = *made;
   const std::string program = folder + "/time_numpy.py", input = folder + "/rows.json", output = folder + "/times.json";
   if (write_atomically(program, script) && write_atomically(input, json.dump())) {
     const std::string command = "python3 " + program + " < " + input + " > " + output + " 2> /dev/null";

@@ -1,6 +1,7 @@
 // sectile calibrate: measures candidates on a device, and fits the numbers of a class of devices to them.
 #include "calibrate.hpp"
 
+#include "backend/platform.hpp"
 #include "bench/sweep.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
@@ -48,7 +49,7 @@ struct Measurements {
 // The measurements that are there, or a new file for them.
 Result<Measurements> open_raw(const std::string& path, RawHeader header) {
   std::error_code code;
-  if (!std::filesystem::exists(path, code)) {
+  if (!std::filesystem::exists(backend::native_path(path), code)) {
     auto writer = RawWriter::create(path, header);
     if (!writer) return std::unexpected(writer.error());
     return Measurements{{.header = std::move(header), .base = {}, .problems = {}, .begun = {}}, std::move(*writer)};

@@ -1,5 +1,6 @@
 #include "raw.hpp"
 
+#include "backend/platform.hpp"
 #include "base/json_text.hpp"
 #include "cli/files.hpp"
 
@@ -247,7 +248,7 @@ std::string row_name(std::string_view candidate) {
 }
 
 std::string raw_path(const std::string& output) {
-  return std::filesystem::path(output).replace_extension(".raw.jsonl").string();
+  return backend::text_of(backend::native_path(output).replace_extension(".raw.jsonl"));
 }
 
 std::int64_t raw_picoseconds(double seconds) { return static_cast<std::int64_t>(std::llround(seconds * 1e10)) * 100; }
@@ -337,7 +338,7 @@ std::string print_line(const RawProblem& problem) {
 }
 
 Result<RawWriter> RawWriter::open(const std::string& path) {
-  File file(std::fopen(path.c_str(), "ab"));
+  File file(backend::open_to_append(path));
   if (!file) return std::unexpected(io_error(path, std::strerror(errno)));
   return RawWriter(path, std::move(file));
 }
@@ -350,7 +351,7 @@ Result<RawWriter> RawWriter::create(const std::string& path, const RawHeader& he
 
 Result<RawWriter> RawWriter::go_on(const std::string& path, std::size_t kept_bytes) {
   std::error_code code;
-  std::filesystem::resize_file(path, kept_bytes, code);
+  std::filesystem::resize_file(backend::native_path(path), kept_bytes, code);
   if (code) return std::unexpected(io_error(path, code.message()));
   return open(path);
 }

@@ -1,25 +1,13 @@
 #include "arena.hpp"
 
+#include "cli/system.hpp"
+
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 namespace sectile::tools {
-namespace {
-
-std::uint64_t page_bytes() {
-  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-}  // namespace
-
 std::string_view name(Placement placement) noexcept {
   switch (placement) {
     case Placement::behind:
@@ -43,12 +31,11 @@ Result<Arena> Arena::make(Machine& machine, std::uint64_t bytes, bool import) {
   }
   // Operands begin at a page on every device, so that they stand alike where two are compared.
   arena.size_ = round_up(bytes + (import ? 0 : page_bytes()), unit);
-  void* pages =
-      ::mmap(nullptr, arena.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages == MAP_FAILED)
-    return fail(ErrorKind::device, "mmap", std::to_string(arena.size_) + " bytes", std::strerror(errno));
-  arena.host_ = static_cast<std::byte*>(pages);
-  auto buffer = import ? machine.import_pages(pages, arena.size_) : machine.make_memory(arena.size_);
+  std::string why;
+  arena.host_ = map_pages(arena.size_, &why);
+  if (arena.host_ == nullptr)
+    return fail(ErrorKind::device, "pages of memory", std::to_string(arena.size_) + " bytes", why);
+  auto buffer = import ? machine.import_pages(arena.host_, arena.size_) : machine.make_memory(arena.size_);
   if (!buffer) return std::unexpected(buffer.error());
   arena.buffer_ = std::move(*buffer);
   arena.first_ = round_up(arena.address(0), page_bytes()) - arena.address(0);
@@ -58,7 +45,7 @@ Result<Arena> Arena::make(Machine& machine, std::uint64_t bytes, bool import) {
 
 void Arena::release() noexcept {
   buffer_.reset();  // before its pages
-  if (host_ != nullptr) ::munmap(host_, size_);
+  if (host_ != nullptr) unmap_pages(host_, size_);
   host_ = nullptr;
 }
 
@@ -99,13 +86,13 @@ bool Arena::place(Placement placement, std::uint64_t bytes, std::uint64_t align,
     out.begin = round_up(used_, page);
     out.end = round_up(out.begin + kGuardBytes + bytes + align, page);
     out.operand = (address(out.end) - bytes) / align * align - address(0);
-    ::mprotect(host_ + out.end, page, PROT_NONE);
+    protect_pages(host_ + out.end, page);
     used_ = out.end + page;
   } else if (placement == Placement::before) {
     out.begin = round_up(used_, page) + page;
     out.operand = out.begin;
     out.end = round_up(out.operand + bytes + kGuardBytes, page);
-    ::mprotect(host_ + out.begin - page, page, PROT_NONE);
+    protect_pages(host_ + out.begin - page, page);
     used_ = out.end;
   } else {
     out.begin = round_up(used_, 8);
@@ -119,7 +106,7 @@ bool Arena::place(Placement placement, std::uint64_t bytes, std::uint64_t align,
 }
 
 void Arena::clear() {
-  if (imported_ && used_ > 0) ::mprotect(host_, size_, PROT_READ | PROT_WRITE);
+  if (imported_ && used_ > 0) unprotect_pages(host_, size_);
   used_ = first_;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "big.hpp"
+#include "cli/system.hpp"
 
 #include "reference/numbers.hpp"
 #include "reference/products.hpp"
@@ -19,24 +20,21 @@
 #include <utility>
 #include <vector>
 
-#include <sys/mman.h>
-
 namespace sectile::tools {
 
 // Zeros that take no memory until they are written.
 class BigImage {
  public:
-  explicit BigImage(std::uint64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
-    at_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at_ == MAP_FAILED) throw std::bad_alloc();
+  explicit BigImage(std::uint64_t bytes) : at_(map_pages(bytes)), bytes_(static_cast<std::size_t>(bytes)) {
+    if (at_ == nullptr) throw std::bad_alloc();
   }
-  ~BigImage() { ::munmap(at_, bytes_); }
+  ~BigImage() { unmap_pages(at_, bytes_); }
   BigImage(const BigImage&) = delete;
   BigImage& operator=(const BigImage&) = delete;
-  std::span<std::byte> span() const { return {static_cast<std::byte*>(at_), bytes_}; }
+  std::span<std::byte> span() const { return {at_, bytes_}; }
 
  private:
-  void* at_ = nullptr;
+  std::byte* at_;
   std::size_t bytes_;
 };
 

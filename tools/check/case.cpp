@@ -21,8 +21,6 @@
 #include <set>
 #include <utility>
 
-#include <unistd.h>
-
 namespace sectile::tools {
 namespace {
 
@@ -342,12 +340,7 @@ Result<void> CaseRunner::Impl::submit(unsigned run) {
   for (const Attempt& attempt : attempts) {
     if (options.spoil == attempt.index && run == options.repeat) attempt.checked->spoil(result(attempt));
     if (options.kill == attempt.index) std::raise(SIGSEGV);
-    if (options.hang == attempt.index) {
-      // So does a process that the driver might have started.
-      ::alarm(120);
-      (void)!::fork();
-      while (true) ::pause();
-    }
+    if (options.hang == attempt.index) hang();
   }
   return {};
 }

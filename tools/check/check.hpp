@@ -198,7 +198,13 @@ class Shared {
   T* object_;
 };
 
-// Runs all cases in workers. Errors: such as no case could be run at all.
+// The number of cases that are asked for.
+std::uint64_t total_cases(const CheckOptions& options);
+// Runs all cases in this process.
+Result<CheckReport> check_in_process(const CheckOptions& options);
+[[noreturn]] void hang() noexcept;  // for a test: never ends
+// Runs all cases in workers, or as check_in_process where that is asked for. Errors: such as no case could be run at
+// all.
 Result<CheckReport> supervise(const CheckOptions& options);
 // In this process and its workers those cases that no other process has taken. `shown`: how far all of them are.
 Result<CheckReport> supervise_workers(const CheckOptions& options, SharedCases& shared, bool shown);

@@ -1,9 +1,10 @@
 #include "files.hpp"
 
+#include "system.hpp"
+
 #include "backend/whole_file.hpp"
 
 #include <array>
-#include <cstdlib>
 
 namespace sectile::tools {
 
@@ -32,11 +33,8 @@ void write_so_far(const std::string& path, std::string_view text) {
 }
 
 std::string cache_folder(std::string_view name) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/sectile/" + std::string(name);
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0') return std::string(home) + "/.cache/sectile/" + std::string(name);
-  return {};
+  const std::string folder = user_cache_folder();
+  return folder.empty() ? folder : folder + "/sectile/" + std::string(name);
 }
 
 }  // namespace sectile::tools

@@ -27,7 +27,8 @@ Result<void> write_atomically(const std::string& path, std::string_view text);
 // Writes the results so far to a file that will be written again. Does nothing where the file could not be replaced.
 void write_so_far(const std::string& path, std::string_view text);
 
-// A path in this user's cache: ~/.cache/sectile/NAME. Empty where there is no cache folder.
+// A path in this user's cache: ~/.cache/sectile/NAME, or of %LOCALAPPDATA% on Windows. Empty where there is no cache
+// folder.
 std::string cache_folder(std::string_view name);
 
 }  // namespace sectile::tools

@@ -1,5 +1,6 @@
 // The `sectile` command: one file for each subcommand.
 #include "command.hpp"
+#include "system.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -17,9 +18,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-
-#include <fcntl.h>
-#include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -66,6 +65,7 @@ std::string names_of(std::span<const sectile::tools::Command> commands) {
 int run(int argc, char** argv) {
   CLI::App app{"Plans and runs tensor layout transforms, matrix multiplications and convolutions on GPUs.", "sectile"};
   app.require_subcommand(1);
+  app.allow_windows_style_options(false);  // or a path that begins with a slash is taken for an option there
   app.set_version_flag("--version",
                        fmt::format("sectile {} (planner {})", SECTILE_VERSION, sectile::planner_version()));
   using namespace sectile::tools;
@@ -92,17 +92,6 @@ int run(int argc, char** argv) {
     return command.run();
   }
   return kBadInput;
-}
-
-// The next file that is opened would get a closed standard descriptor's number, and printed text would go into it.
-// Standard input and output are opened in the wrong direction, so that using them is an error. Standard error may be
-// lost.
-void fill_closed_descriptors() {
-  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // open() takes the lowest free number: this one.
-    if (::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
-  }
 }
 
 // As report() does, without memory: `kind` and `why` need no escape in JSON. Not with fmt, which throws where standard
@@ -160,6 +149,10 @@ int run_guarded(int argc, char** argv) noexcept {
 }  // namespace
 
 int main(int argc, char** argv) {
-  fill_closed_descriptors();
-  return finish(run_guarded(argc, argv), asks_for_json(argc, argv));
+  std::vector<std::string> words = sectile::tools::start_program(argc, argv);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const int count = static_cast<int>(words.size());
+  return finish(run_guarded(count, pointers.data()), asks_for_json(count, pointers.data()));
 }

@@ -2,6 +2,9 @@
 
 #include "files.hpp"
 
+#include "backend/platform.hpp"
+#include "base/arithmetic.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -172,7 +175,7 @@ Result<std::uint64_t> product_bytes(const std::vector<std::int64_t>& shape, std:
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   std::uint64_t bytes = item_bytes;
   for (const std::int64_t size : shape) {
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes) ||
+    if (detail::mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes) ||
         bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       return fail(ErrorKind::overflow, ".npy shape", "its bytes do not fit 63 bits", "a shape that the file can hold");
     }
@@ -278,12 +281,13 @@ Result<NpyArray> parse_npy(std::span<const std::byte> file) {
 }
 
 Result<NpyArray> read_npy(const std::string& path) {
+  const std::filesystem::path place = backend::native_path(path);
   std::error_code code;
-  const auto status = std::filesystem::status(path, code);
+  const auto status = std::filesystem::status(place, code);
   if (!std::filesystem::exists(status)) return fail(ErrorKind::missing, "file", path);
   if (!std::filesystem::is_regular_file(status)) return fail(ErrorKind::io, "reading", path, "a regular file");
-  const std::uint64_t file_bytes = std::filesystem::file_size(path, code);
-  std::ifstream file(path, std::ios::binary);
+  const std::uint64_t file_bytes = std::filesystem::file_size(place, code);
+  std::ifstream file(place, std::ios::binary);
   if (code || !file) return fail(ErrorKind::io, "reading", path, std::strerror(errno));
   std::vector<std::byte> head(static_cast<std::size_t>(std::min<std::uint64_t>(file_bytes, kMostHeaderBytes + 12)));
   if (!file.read(reinterpret_cast<char*>(head.data()), static_cast<std::streamsize>(head.size()))) {

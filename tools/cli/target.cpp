@@ -1,5 +1,7 @@
 #include "target.hpp"
 
+#include "backend/platform.hpp"
+
 #include "files.hpp"
 #include "machine/machine.hpp"
 #include "machine/vulkan.hpp"
@@ -35,7 +37,7 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
   if (std::find(names.begin(), names.end(), name_or_file) != names.end()) return builtin_target(name_or_file);
   std::error_code code;
   // Neither: builtin_target's error lists all names.
-  if (!std::filesystem::exists(name_or_file, code)) {
+  if (!std::filesystem::exists(backend::native_path(name_or_file), code)) {
     auto unknown = builtin_target(name_or_file);
     const bool path = name_or_file.find_first_of("./") != std::string::npos;
     if (path && !unknown)

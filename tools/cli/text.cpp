@@ -1,5 +1,7 @@
 #include "text.hpp"
 
+#include "system.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -8,11 +10,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
-#include <fstream>
 #include <utility>
-
-#include <unistd.h>
 
 namespace sectile::tools {
 namespace {
@@ -103,18 +101,19 @@ double now_seconds() noexcept {
 }
 
 std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  std::array<char, 32> text{};
-  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%MZ", &utc);
-  return {text.data(), size};
+  using namespace std::chrono;
+  const auto now = floor<minutes>(system_clock::now());
+  const auto day = floor<days>(now);
+  const year_month_day date(day);
+  const hh_mm_ss time(now - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+                     time.minutes().count());
 }
 
 std::string command_line() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string out, word;
-  while (std::getline(file, word, '\0')) {
+  std::string out;
+  for (std::string word : command_words()) {
     constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
     if (word.empty() || word.find_first_not_of(plain) != std::string::npos) {
       for (std::size_t at = 0; (at = word.find('\'', at)) != std::string::npos; at += 4) word.replace(at, 1, "'\\''");
@@ -132,7 +131,7 @@ Progress::Progress(std::string what, std::uint64_t total, double line_seconds)
       total_(total),
       started_(now_seconds()),
       line_seconds_(line_seconds),
-      terminal_(::isatty(STDERR_FILENO) == 1) {
+      terminal_(error_is_terminal()) {
   if (!terminal_) last_ = started_;
 }
 

@@ -1,5 +1,7 @@
 #include "tuned.hpp"
 
+#include "backend/platform.hpp"
+
 #include "files.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +19,7 @@ std::unique_ptr<const TuneStore> read_tuned(const std::string& path) {
   std::error_code code;
   if (!store->warning().empty())
     fmt::print(stderr, "sectile: warning: {}\n", store->warning());
-  else if (!std::filesystem::exists(path, code))
+  else if (!std::filesystem::exists(backend::native_path(path), code))
     fmt::print(stderr, "sectile: warning: tuned choices {}: no such file\n", path);
   return store;
 }

@@ -8,6 +8,7 @@
 #include "cli/text.hpp"
 #include "demo_products.hpp"
 
+#include "backend/platform.hpp"
 #include "backend/whole_file.hpp"
 #include "reference/permute.hpp"
 
@@ -196,8 +197,8 @@ int run(const DemoOptions& options) {
   const auto machine = Machine::open(options.device, {.device_class = options.device_class});
   if (!machine) return report(machine.error(), options.json);
   std::error_code code;
-  std::filesystem::create_directories(options.out, code);
-  if (code) return report(backend::write_failed(options.out, code.value()).error(), options.json);
+  std::filesystem::create_directories(backend::native_path(options.out), code);
+  if (code) return report(backend::write_failed(options.out, code).error(), options.json);
   const auto result = run_jobs(options, *photo, **machine);
   if (!result) {
     report(result.error(), options.json);

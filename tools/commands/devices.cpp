@@ -114,8 +114,8 @@ int list_all(const DevicesOptions& options) {
                same_card(entry.uuid, *entries, "vulkan"), "yes"});
   fmt::print("{}", table.print());
   // Standard output lists devices. A missing CUDA is no error, and is mentioned only where CUDA's driver is installed.
-  const bool no_driver =
-      !cuda_found && cuda_found.error().kind == ErrorKind::missing && cuda_found.error().what == "libcuda.so.1";
+  const bool no_driver = !cuda_found && cuda_found.error().kind == ErrorKind::missing &&
+                         (cuda_found.error().what == "libcuda.so.1" || cuda_found.error().what == "nvcuda.dll");
   if (!found) fmt::print(stderr, "sectile: no Vulkan device: {}\n", found.error().message());
   if (!cuda_found && !no_driver) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
   for (const auto& entry : *entries)

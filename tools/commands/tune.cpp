@@ -1,4 +1,5 @@
 // sectile tune: every admissible candidate of a list of problems, measured; the winners stored.
+#include "backend/platform.hpp"
 #include "bench/operation.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
@@ -136,7 +137,7 @@ Result<void> settle_store(TuneOptions& options) {
   options.store = default_tuned_file();
   if (options.store.empty()) return fail(ErrorKind::missing, "store", "no HOME", "--store FILE");
   std::error_code code;
-  std::filesystem::create_directories(std::filesystem::path(options.store).parent_path(), code);
+  std::filesystem::create_directories(backend::native_path(options.store).parent_path(), code);
   return TuneStore::check_place(options.store);
 }
 

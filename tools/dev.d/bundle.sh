@@ -8,14 +8,7 @@ limit=$((64 << 20))
 
 die() { printf 'dev: error: bundle: %s\n' "$*" >&2; exit 1; }
 
-# Prints the include folder that holds a header.
-include_of() {
-    local folder
-    for folder in /usr/include /usr/local/include ${VULKAN_SDK:+"$VULKAN_SDK/include"}; do
-        [[ -e $folder/$1 ]] && { printf '%s' "$folder"; return 0; }
-    done
-    die "no header $1"
-}
+. "$repo/tools/dev.d/headers.sh"
 
 copy_sources() {
     local item
@@ -27,20 +20,8 @@ copy_sources() {
         xargs -0 cp --parents -t "$to/tools")
 }
 
-copy_headers() {
-    local include=$to/third_party/include from item
-    mkdir -p "$include/vulkan" "$include/stb"
-    from=$(include_of vulkan/vulkan_core.h)
-    # C headers only: the C++ ones are 20 MB and nobody here includes them.
-    cp "$from"/vulkan/{vk_platform,vulkan,vulkan_core}.h "$include/vulkan/"
-    cp -r "$from/vk_video" "$include/"
-    for item in volk.h volk.c vk_mem_alloc.h xxhash.h CLI nlohmann fmt doctest; do
-        cp -r "$(include_of "$item")/$item" "$include/"
-    done
-    cp "$(include_of stb/stb_image.h)"/stb/{stb_image,stb_image_write}.h "$include/stb/"
-    # xxhash.h on some systems includes its sibling.
-    from=$(include_of xxhash.h)
-    [[ ! -e $from/xxh3.h ]] || cp "$from/xxh3.h" "$include/"
+copy_licences() {
+    local item
     mkdir -p "$to/third_party/licenses"
     for item in libvulkan-dev libvulkan-volk-dev libvulkan-memory-allocator-dev libxxhash-dev libcli11-dev \
         nlohmann-json3-dev libfmt-dev doctest-dev libstb-dev; do
@@ -60,7 +41,8 @@ copy_spirv() {
 rm -rf "$to"
 mkdir -p "$to"
 copy_sources
-copy_headers
+copy_headers "$to/third_party/include"
+copy_licences
 copy_spirv
 cat >"$to/BUILD" <<'TEXT'
 This folder builds with cmake (3.25) and g++ (12 or later) alone, without network and without glslang:

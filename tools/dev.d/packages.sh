@@ -26,6 +26,10 @@ debian_packages=(
 # Other compilers that must take the sources: fetched by `tools/dev compilers` alone.
 compiler_packages=(g++-12 g++-13)
 
+# Other systems: fetched by `tools/dev foreign` alone.
+windows_packages=(g++-mingw-w64-x86-64-posix wine wine64)
+arm_packages=(g++-aarch64-linux-gnu qemu-user)
+
 # Unpacked (dpkg -x) for a file or two, never installed.
 swiftshader_package=chromium-common
 photo_packages=(python3-sklearn python3-sklearn-lib)

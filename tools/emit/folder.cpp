@@ -1,9 +1,11 @@
 // Writes emit's folders, also over an earlier result. Files that emit did not write are never changed or removed.
 #include "emit.hpp"
 
+#include "backend/platform.hpp"
 #include "backend/whole_file.hpp"
 #include "base/json_text.hpp"
 #include "cli/files.hpp"
+#include "cli/system.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,8 +18,6 @@
 #include <set>
 #include <system_error>
 
-#include <sys/stat.h>
-
 namespace sectile::tools {
 namespace {
 
@@ -25,7 +25,11 @@ namespace fs = std::filesystem;
 
 constexpr const char* kManifest = "manifest.json";
 
-std::unexpected<Error> cannot_write(const std::string& path, int error) { return backend::write_failed(path, error); }
+using backend::native_path, backend::text_of;
+
+std::unexpected<Error> cannot_write(const fs::path& path, std::error_code error) {
+  return backend::write_failed(text_of(path), error);
+}
 
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
@@ -34,7 +38,7 @@ std::string without_slashes(std::string path) {
 
 // Whether the name cannot lead out of its folder.
 bool plain_name(const std::string& name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+  return !name.empty() && name != "." && name != ".." && name.find_first_of("/\\:") == std::string::npos;
 }
 
 // Whether it is a regular file, and not a link.
@@ -51,7 +55,7 @@ bool is_folder(const fs::path& path) {
 nlohmann::json read_manifest(const fs::path& folder) {
   const fs::path path = folder / kManifest;
   if (!is_regular(path)) return {};
-  const auto text = read_text(path.string());
+  const auto text = read_text(text_of(path));
   if (!text) return {};
   auto json = nlohmann::json::parse(*text, nullptr, false);
   const bool ours = json.is_object() && json.contains("made_by") && json["made_by"] == kMadeBy &&
@@ -81,7 +85,7 @@ bool unchanged(const fs::path& path, const std::string& name, const Owned& owned
   const auto found = owned.find(name);
   if (found == owned.end() || !is_regular(path)) return false;
   if (is_manifest(name)) return true;  // it was read as one
-  const auto bytes = read_text(path.string());
+  const auto bytes = read_text(text_of(path));
   return bytes && hash_text(*bytes) == found->second;
 }
 
@@ -90,18 +94,18 @@ struct Temporary {
   std::string path;
   ~Temporary() {
     std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
+    if (!path.empty()) fs::remove_all(native_path(path), ignored);
   }
 };
 
 Result<void> write_one(const fs::path& path, const std::string& bytes) {
   std::error_code code;
   fs::create_directories(path.parent_path(), code);
-  if (code) return cannot_write(path.parent_path().string(), code.value());
+  if (code) return cannot_write(path.parent_path(), code);
   std::ofstream file(path, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
-  if (!file) return cannot_write(path.string(), errno);
+  if (!file) return cannot_write(path, std::error_code(errno, std::generic_category()));
   return {};
 }
 
@@ -112,22 +116,22 @@ constexpr std::string_view kFresh = ".emit";
 bool is_empty_folder(const fs::path& place) {
   std::error_code code;
   for (fs::directory_iterator at(place, code), end; !code && at != end; at.increment(code))
-    if (!at->path().filename().string().starts_with(std::string(kFresh) + ".")) return false;
+    if (!text_of(at->path().filename()).starts_with(std::string(kFresh) + ".")) return false;
   return !code;
 }
 
 // Writes all files into a new folder whose name begins with `stem`.
 Result<std::string> write_beside(const std::string& place, const std::string& stem,
                                  const std::vector<EmittedFile>& files) {
-  std::string name = stem + ".XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) return cannot_write(place, errno);
-  Temporary temporary{name};
-  // mkdtemp makes a folder for its owner alone; the result gets the usual mode.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (::chmod(name.c_str(), 0777 & ~mask) != 0) return cannot_write(place, errno);
+  auto name = make_new_folder(stem);
+  if (!name) {
+    Error error = name.error();
+    error.what = std::string(backend::kWriting) + place;
+    return std::unexpected(std::move(error));
+  }
+  Temporary temporary{*name};
   for (const EmittedFile& file : files)
-    if (auto written = write_one(fs::path(name) / file.name, file.bytes); !written)
+    if (auto written = write_one(native_path(*name) / file.name, file.bytes); !written)
       return std::unexpected(written.error());
   temporary.path.clear();
   return name;
@@ -140,12 +144,12 @@ Result<void> check_replaced(const fs::path& place, const std::vector<EmittedFile
     std::error_code code;
     // The output itself may be a link. A target's folder in it may not, because files would then be written elsewhere.
     if (folder != place && fs::exists(fs::symlink_status(folder, code)) && !is_folder(folder))
-      return fail(ErrorKind::io, "writing", folder.string(), "a folder, or nothing there");
+      return fail(ErrorKind::io, "writing", text_of(folder), "a folder, or nothing there");
     if (!fs::exists(fs::symlink_status(path, code)) || unchanged(path, file.name, owned)) continue;
     // A killed run may have left the same file without a manifest that lists it.
-    const auto there = is_regular(path) ? read_text(path.string()) : Result<std::string>(std::string());
+    const auto there = is_regular(path) ? read_text(text_of(path)) : Result<std::string>(std::string());
     if (is_regular(path) && there && *there == file.bytes) continue;
-    return fail(ErrorKind::io, "writing", path.string(), "a file as emit wrote it, or nothing there");
+    return fail(ErrorKind::io, "writing", text_of(path), "a file as emit wrote it, or nothing there");
   }
   return {};
 }
@@ -159,7 +163,7 @@ Result<void> move_in(const fs::path& fresh, const fs::path& place, const std::ve
       std::error_code code;
       fs::create_directories(to.parent_path(), code);
       if (!code) fs::rename(fresh / file.name, to, code);
-      if (code) return cannot_write(to.string(), code.value());
+      if (code) return cannot_write(to, code);
     }
   }
   return {};
@@ -195,14 +199,14 @@ std::vector<std::string> remove_stale(const fs::path& place, const std::vector<E
 
 Result<void> check_output_folder(const std::string& path) {
   std::error_code code;
-  const fs::path place = without_slashes(path);
+  const fs::path place = native_path(without_slashes(path));
   if (place.empty()) return fail(ErrorKind::missing, "folder", path);
   if (!fs::exists(place, code)) {
     // Folders above it are made. An obstacle is reported now.
     fs::path above = place.parent_path();
     while (!above.empty() && !fs::exists(above, code)) above = above.parent_path();
     if (!above.empty() && !fs::is_directory(above, code))
-      return fail(ErrorKind::io, "writing", above.string(), "a folder, not a file");
+      return fail(ErrorKind::io, "writing", text_of(above), "a folder, not a file");
     return {};
   }
   if (!fs::is_directory(place, code)) return fail(ErrorKind::io, "writing", path, "a folder, not a file");
@@ -212,26 +216,28 @@ Result<void> check_output_folder(const std::string& path) {
 
 Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files) {
   const std::string place = without_slashes(path);
+  const fs::path folder = native_path(place);
   std::error_code code;
   // An existing folder may be a mount, a link, or in a parent that cannot be written to. So files are written into it.
-  const bool there = fs::exists(place, code);
+  const bool there = fs::exists(folder, code);
   Owned owned;
   if (there) {
-    add_owned(owned, place, "", true);
-    if (auto fine = check_replaced(place, files, owned); !fine) return std::unexpected(fine.error());
-  } else if (const fs::path above = fs::path(place).parent_path(); !above.empty()) {
+    add_owned(owned, folder, "", true);
+    if (auto fine = check_replaced(folder, files, owned); !fine) return std::unexpected(fine.error());
+  } else if (const fs::path above = folder.parent_path(); !above.empty()) {
     fs::create_directories(above, code);
-    if (code) return cannot_write(above.string(), code.value());
+    if (code) return cannot_write(above, code);
   }
   const auto fresh = write_beside(place, there ? place + "/" + std::string(kFresh) : place, files);
   if (!fresh) return std::unexpected(fresh.error());
   const Temporary temporary{*fresh};
   if (!there) {
-    if (::rename(fresh->c_str(), place.c_str()) != 0) return cannot_write(path, errno);
+    fs::rename(native_path(*fresh), folder, code);
+    if (code) return backend::write_failed(path, code);
     return {};
   }
-  if (auto moved = move_in(*fresh, place, files); !moved) return std::unexpected(moved.error());
-  return remove_stale(place, files, owned);
+  if (auto moved = move_in(native_path(*fresh), folder, files); !moved) return std::unexpected(moved.error());
+  return remove_stale(folder, files, owned);
 }
 
 }  // namespace sectile::tools

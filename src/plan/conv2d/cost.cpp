@@ -1,5 +1,6 @@
 // A convolution candidate's cost in picoseconds. Integers only, so that every machine chooses alike.
 #include "cost.hpp"
+#include "base/arithmetic.hpp"
 #include "plan/gemm/cost.hpp"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ constexpr std::uint64_t kMostCost = std::uint64_t{1} << 50;
 
 std::uint64_t saturated_product(std::uint64_t a, std::uint64_t b) {
   std::uint64_t result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? kMostCost : std::min(result, kMostCost);
+  return mul_overflow(a, b, &result) ? kMostCost : std::min(result, kMostCost);
 }
 
 std::uint64_t number(std::int64_t n) { return static_cast<std::uint64_t>(n); }
@@ -32,8 +33,8 @@ std::int64_t cpu_cost(const ConvolutionWork& c, const CostModel& m, const Direct
   std::uint64_t rate = std::uint64_t{m.row(d.table, d.row).rate} * 1000;
   if (spent != 0) rate = rate * work.multiply_adds / spent * std::min(work.wanted, work.computed) / work.computed;
   rate = std::max<std::uint64_t>(rate * busy / processors, 1);
-  const auto all = static_cast<unsigned __int128>(c.multiply_adds) * m.gemm_cpu.ps_per_kfma * 100 / rate / processors;
-  return static_cast<std::int64_t>(std::min<unsigned __int128>(all, kMostCost)) + 1;
+  const auto all = static_cast<UnsignedWide>(c.multiply_adds) * m.gemm_cpu.ps_per_kfma * 100 / rate / processors;
+  return static_cast<std::int64_t>(std::min<UnsignedWide>(all, kMostCost)) + 1;
 }
 
 // What a GPU spends on counted work. A lane's neighbour is a strip away in NCHW, so long strips touch more cache lines

@@ -1,4 +1,5 @@
 #include "problem.hpp"
+#include "base/arithmetic.hpp"
 #include "operation.hpp"
 #include "plan/product/product.hpp"
 
@@ -19,7 +20,6 @@ namespace {
 constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 
 // Numbers of elements and bytes before they are known to fit 63 bits.
-__extension__ using Wide = __int128;
 
 // Saturates far beyond 2^63. Factors are not negative.
 Wide times(Wide a, Wide b) noexcept {

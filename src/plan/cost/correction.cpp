@@ -1,5 +1,6 @@
 // Logarithms and the names of features.
 #include "correction.hpp"
+#include "base/arithmetic.hpp"
 
 namespace sectile::detail {
 
@@ -44,9 +45,9 @@ std::int64_t times_exp2(std::int64_t value, std::int32_t exponent) noexcept {
   const std::int32_t whole = exponent >> 10, part = exponent & 1023;
   const auto i = static_cast<std::size_t>(part >> 4);
   const std::int64_t factor = kExp2[i] + (kExp2[i + 1] - kExp2[i]) * (part & 15) / 16;  // 2^20 to 2^21
-  const auto product = static_cast<unsigned __int128>(value) * static_cast<std::uint64_t>(factor) >> 20;
+  const auto product = static_cast<UnsignedWide>(value) * static_cast<std::uint64_t>(factor) >> 20;
   const auto scaled = whole >= 0 ? product << std::min(whole, 62) : product >> std::min(-whole, 62);
-  return scaled > static_cast<unsigned __int128>(kMost) ? kMost : static_cast<std::int64_t>(scaled);
+  return scaled > static_cast<UnsignedWide>(kMost) ? kMost : static_cast<std::int64_t>(scaled);
 }
 
 std::span<const std::string_view> feature_names(CostTable table) noexcept {

@@ -1,5 +1,6 @@
 // A GEMM candidate's cost in picoseconds. Integers only, so that every machine chooses alike.
 #include "cost.hpp"
+#include "base/arithmetic.hpp"
 
 #include <algorithm>
 
@@ -10,7 +11,7 @@ namespace {
 std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
   constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-  return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
+  return mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
 }
 
 std::uint32_t row_rate(const GemmContext& c, const CostModel& m, const GemmConfig& d) {

@@ -1,4 +1,5 @@
 // A permute candidate's cost in picoseconds of one multiprocessor. Integers only, so that every machine chooses alike.
+#include "base/arithmetic.hpp"
 #include "strategy.hpp"
 
 #include <algorithm>
@@ -8,8 +9,8 @@ namespace sectile::detail {
 namespace {
 
 std::int64_t charged(std::uint64_t group, std::uint64_t groups, std::uint64_t permille) {
-  constexpr unsigned __int128 kMost = std::uint64_t{1} << 60;
-  const auto total = static_cast<unsigned __int128>(group) * groups / 1000 * (1000 + permille);
+  constexpr UnsignedWide kMost = std::uint64_t{1} << 60;
+  const auto total = static_cast<UnsignedWide>(group) * groups / 1000 * (1000 + permille);
   return static_cast<std::int64_t>(std::min(total, kMost));
 }
 

@@ -1,5 +1,6 @@
 #include "layout.hpp"
 
+#include "base/arithmetic.hpp"
 #include "checks.hpp"
 #include "layout_pair.hpp"
 #include "placement.hpp"
@@ -22,7 +23,7 @@ Result<Layout> parse_layout(std::string_view text, std::string_view what) {
     std::int64_t block = 0;
     const std::size_t number = at;
     for (; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at)
-      if (__builtin_mul_overflow(block, 10, &block) || __builtin_add_overflow(block, text[at] - '0', &block))
+      if (mul_overflow(block, 10, &block) || add_overflow(block, text[at] - '0', &block))
         return fail(ErrorKind::overflow, std::string(what), std::string(text), "blocks below 2^63");
     if (at == text.size()) return refuse("a lower-case letter behind the block's size");
     const char c = text[at++];
@@ -109,8 +110,7 @@ void loops_by_axes(const PermuteProblem& p, Geometry& g, int scale, int bias) {
 Result<void> check_count(const PermuteProblem& p, const Geometry& g) {
   std::int64_t count = std::max(size_bytes(p.type), size_bytes(out_type(p)));
   for (int i = 0; i < g.digits; ++i)
-    if (__builtin_mul_overflow(count, g.digit[static_cast<std::size_t>(i)].loop.extent, &count))
-      return too_large(p, "dst");
+    if (mul_overflow(count, g.digit[static_cast<std::size_t>(i)].loop.extent, &count)) return too_large(p, "dst");
   return {};
 }
 

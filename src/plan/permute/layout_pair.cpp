@@ -1,5 +1,6 @@
 #include "layout_pair.hpp"
 
+#include "base/arithmetic.hpp"
 #include "placement.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ Result<Chain> chain_of(const Layout& layout, char letter, std::string_view text)
     const auto at = static_cast<std::size_t>(i);
     chain.weight[at] = weight;
     const std::int64_t block = layout.axes[static_cast<std::size_t>(chain.axis[at])].block;
-    if (block != 0 && __builtin_mul_overflow(weight, block, &weight))
+    if (block != 0 && mul_overflow(weight, block, &weight))
       return fail(ErrorKind::overflow, "layout", std::string(text), "blocks whose product is below 2^63");
   }
   return chain;
@@ -39,8 +40,7 @@ bool stride_at(const Chain& chain, std::span<const std::int64_t> strides, std::i
   for (int i = 0; i < chain.count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (chain.weight[at] <= weight)
-      return !__builtin_mul_overflow(weight / chain.weight[at], strides[static_cast<std::size_t>(chain.axis[at])],
-                                     &out);
+      return !mul_overflow(weight / chain.weight[at], strides[static_cast<std::size_t>(chain.axis[at])], &out);
   }
   return false;
 }
@@ -110,7 +110,7 @@ Result<void> LayoutPair::add_letter(Geometry& g, int outer) {
   }
   Geometry::Letter letter{.name = name};
   std::int64_t whole = 0;
-  if (__builtin_mul_overflow(p_.shape[rank(outer)], src->weight[0], &whole)) return too_large(p_, "src");
+  if (mul_overflow(p_.shape[rank(outer)], src->weight[0], &whole)) return too_large(p_, "src");
   letter.extent = whole;
   for (const auto& [key, size] : p_.extents)
     if (key == name) letter.extent = size;
@@ -121,7 +121,7 @@ Result<void> LayoutPair::add_letter(Geometry& g, int outer) {
         split ? "0 to " + std::to_string(whole) : std::to_string(whole) + ", as the source does not split this axis");
   const std::int64_t block = dst->count == 0 ? 1 : dst->weight[0];
   const std::int64_t blocks = letter.extent / block + (letter.extent % block != 0 ? 1 : 0);
-  if (__builtin_mul_overflow(blocks, block, &letter.written)) return too_large(p_, "dst");
+  if (mul_overflow(blocks, block, &letter.written)) return too_large(p_, "dst");
   g.letter[rank(g.letters)] = letter;
   src_chain_[rank(g.letters)] = *src;
   dst_chain_[rank(g.letters)] = *dst;
@@ -177,8 +177,7 @@ Result<void> LayoutPair::loops(Geometry& g, int scale, int bias) const {
       const std::int64_t extent = within_one ? std::min(whole, needed) : whole;
       extents[rank(at)][rank(i)] = extent;
       std::int64_t reach = 0;
-      if (__builtin_mul_overflow(extent - 1, weight, &reach) ||
-          __builtin_add_overflow(letter.covered, reach, &letter.covered))
+      if (mul_overflow(extent - 1, weight, &reach) || add_overflow(letter.covered, reach, &letter.covered))
         return too_large(p_, "dst");
       within_one = within_one && extent == 1;
     }

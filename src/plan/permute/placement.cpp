@@ -1,4 +1,5 @@
 #include "placement.hpp"
+#include "base/arithmetic.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -27,12 +28,12 @@ Result<void> place_operand(const PermuteProblem& p, std::span<const std::int64_t
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = side.strides.empty() ? packed : side.strides[i];
     std::int64_t reach = 0;
-    if (__builtin_mul_overflow(packed, shape[i], &packed) || __builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
-        __builtin_add_overflow(last, reach, &last))
+    if (mul_overflow(packed, shape[i], &packed) || mul_overflow(shape[i] - 1, strides[i], &reach) ||
+        add_overflow(last, reach, &last))
       return too_large(p, side.name);
   }
   std::int64_t end = 0;
-  if (__builtin_add_overflow(last, 1, &end) || __builtin_mul_overflow(end, std::int64_t{size_bytes(side.type)}, &end))
+  if (add_overflow(last, 1, &end) || mul_overflow(end, std::int64_t{size_bytes(side.type)}, &end))
     return too_large(p, side.name);
   bytes = static_cast<std::uint64_t>(end);
   return {};
@@ -49,7 +50,7 @@ bool distinct_by_search(std::span<const std::pair<std::int64_t, std::int64_t>> a
   constexpr std::int64_t kMostElements = 1 << 14;
   std::int64_t count = 1;
   for (const auto& axis : axes)
-    if (__builtin_mul_overflow(count, axis.second, &count) || count > kMostElements) return false;
+    if (mul_overflow(count, axis.second, &count) || count > kMostElements) return false;
   std::vector<std::int64_t> addresses{0};
   addresses.reserve(static_cast<std::size_t>(count));
   for (const auto& [stride, extent] : axes) {

@@ -1,4 +1,5 @@
 #include "matrix.hpp"
+#include "base/arithmetic.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,7 +13,7 @@ constexpr std::int64_t kMostElements = std::numeric_limits<std::int64_t>::max();
 
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) noexcept {
   std::int64_t result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? kMostElements : result;
+  return mul_overflow(a, b, &result) ? kMostElements : result;
 }
 
 }  // namespace
@@ -35,7 +36,6 @@ Result<void> check_strides(const PlacedMatrix& m) {
 Result<std::uint64_t> extent(const PlacedMatrix& m, std::int64_t batches, std::int64_t bits) {
   if (m.rows == 0 || m.columns == 0 || batches == 0) return 0;
   // The size in bits may take up to 66 bits.
-  __extension__ using Wide = __int128;
   const Wide elements = Wide{batches - 1} * (batches > 1 ? batch_of(m) : 0) + Wide{m.rows - 1} * ld_of(m) + m.columns;
   const Wide bytes = (elements * bits + 7) / 8;
   const bool cut = batches > 1 && m.batch == MatmulProblem::kPacked && batch_of(m) == kMostElements;
