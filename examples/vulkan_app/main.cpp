@@ -8,6 +8,7 @@
 
 #include <sectile/sectile.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 
