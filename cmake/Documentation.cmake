@@ -60,6 +60,13 @@ foreach(file IN LISTS guide)
   cmake_path(GET file STEM name)
   # Sanitizers see the C++ blocks alone; offline.md's read what its commands have written.
   set(only "")
+  # The Python binding's guide is of use with the shared library and NumPy alone.
+  if(name STREQUAL "python" AND NOT TEST python)
+    continue()
+  endif()
+  if(TARGET sectile_c)
+    set(only --library $<TARGET_SONAME_FILE:sectile_c>)
+  endif()
   if(SECTILE_SANITIZE)
     if(NOT name MATCHES "README|embedding")
       continue()

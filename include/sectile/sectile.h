@@ -35,8 +35,14 @@
 #endif
 
 #ifdef __cplusplus
+template <class T>
+inline T SectileInitialized() {
+  T out = T();
+  out.size = sizeof(T);
+  return out;
+}
+#define SECTILE_INIT(type) SectileInitialized<type>()
 extern "C" {
-#define SECTILE_INIT(type) {sizeof(type)}
 #else
 #define SECTILE_INIT(type) {.size = sizeof(type)}
 #endif
@@ -423,6 +429,33 @@ SECTILE_API SectileStatus sectile_buffer_download(SectileBuffer* buffer, uint64_
 /* Records as sectile_vk_record_many(), submits and waits. Errors: its own; device. */
 SECTILE_API SectileStatus sectile_runtime_run(SectileRuntime* runtime, const SectileVkRecording* recordings,
                                               uint32_t count);
+
+/* -------------------------------------------------------------------------------------------------------- devices */
+
+/* The devices that are here, including those that Sectile cannot use. */
+typedef struct SectileDeviceList SectileDeviceList;
+
+/* Texts that belong to the list. */
+typedef struct SectileDeviceInfo {
+  size_t size;
+  const char* selector; /* "vulkan:0", for sectile_runtime_open() */
+  const char* name;     /* "NVIDIA H200" */
+  const char* uuid;     /* 32 hex digits */
+  const char* kind;     /* "cpu", "integrated", "discrete", "virtual", "other" */
+  const char* api;      /* "1.4.303" */
+  const char* driver;   /* name and version */
+  const char* unusable; /* why Sectile cannot use it; "" where it can */
+} SectileDeviceInfo;
+
+/* Errors: missing (no Vulkan loader; no driver), device. */
+SECTILE_API SectileStatus sectile_device_list_create(SectileDeviceList** list);
+SECTILE_API void sectile_device_list_destroy(SectileDeviceList* list);
+SECTILE_API uint32_t sectile_device_list_count(const SectileDeviceList* list);
+/* Errors: missing (no such device). */
+SECTILE_API SectileStatus sectile_device_list_device(const SectileDeviceList* list, uint32_t index,
+                                                     SectileDeviceInfo* info);
+/* {"devices": [...]}: what `sectile devices --json` prints of each, but for "canary" and "same_card". */
+SECTILE_API const char* sectile_device_list_json(const SectileDeviceList* list);
 
 #ifdef __cplusplus
 }

@@ -284,6 +284,42 @@ static void runtimes(const char* selector) {
   sectile_runtime_destroy(NULL);
 }
 
+/* The list has the device that was asked for, and says what opens it. */
+static void devices(const char* wanted) {
+  SectileDeviceList* list = NULL;
+  SectileDeviceInfo info = SECTILE_INIT(SectileDeviceInfo);
+  SectileRuntimeOptions options = SECTILE_INIT(SectileRuntimeOptions);
+  SectileRuntime* runtime = NULL;
+  uint32_t i, found = 0;
+  CHECK(sectile_device_list_create(NULL) == SECTILE_MISSING);
+  NEED(sectile_device_list_create(&list) == SECTILE_OK);
+  for (i = 0; i < sectile_device_list_count(list); ++i) {
+    NEED(sectile_device_list_device(list, i, &info) == SECTILE_OK);
+    CHECK(strlen(info.uuid) == 32 && strchr(info.api, '.') != NULL && strlen(info.driver) > 0);
+    CHECK(strstr(sectile_device_list_json(list), info.uuid) != NULL);
+    if (strstr(info.name, wanted) == NULL) continue;
+    ++found;
+    CHECK(strcmp(info.kind, "cpu") == 0 && strcmp(info.unusable, "") == 0);
+    options.selector = info.selector;
+    options.canary = 2;
+    CHECK(sectile_runtime_open(&options, &runtime) == SECTILE_OK);
+    if (runtime == NULL) continue;
+    CHECK(strcmp(sectile_profile_name(sectile_runtime_profile(runtime)), info.name) == 0);
+    sectile_runtime_destroy(runtime);
+  }
+  CHECK(found == 1);
+  CHECK(sectile_device_list_device(list, i, &info) == SECTILE_MISSING);
+  info.size = 0;
+  CHECK(sectile_device_list_device(list, 0, &info) == SECTILE_MISSING);
+  /* An older caller's struct ends after `selector`. */
+  info.size = offsetof(SectileDeviceInfo, name);
+  info.name = "untouched";
+  CHECK(sectile_device_list_device(list, 0, &info) == SECTILE_OK);
+  CHECK(strncmp(info.selector, "vulkan:", 7) == 0 && strcmp(info.name, "untouched") == 0);
+  sectile_device_list_destroy(list);
+  sectile_device_list_destroy(NULL);
+}
+
 int main(int argc, char** argv) {
   statuses();
   profiles();
@@ -291,7 +327,10 @@ int main(int argc, char** argv) {
   adoptions();
   classes_and_packs();
   cuda();
-  if (argc > 1) runtimes(argv[1]);
+  if (argc > 1) {
+    runtimes(argv[1]);
+    devices(argv[1]);
+  }
   if (failures == 0) printf("the C interface holds\n");
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,13 +1,14 @@
 """Reads README.md and docs/ and says where they are wrong.
 
     documentation.py programs OUT             writes each ```cpp block to OUT, and a line about each on standard output
-    documentation.py run FILE --sectile BIN --programs DIR --work DIR [--only-programs]
+    documentation.py run FILE --sectile BIN --programs DIR --work DIR [--library LIB] [--only-programs]
                                               runs the blocks of one file, in order, in a new folder
     documentation.py options --sectile BIN    compares docs/reference/command-line.md with the command's --help
     documentation.py links                    follows links between files, and the names of files in them; and looks
                                               for every folder of src, shaders and tools in docs/design/architecture.md
 
 A block of shell commands (```sh) is run, unless its first line is "# needs a GPU" or "# not run here: " and a reason.
+So is a ```python block, each by an interpreter of its own, with bindings/python and the shared library LIB.
 A ```cpp block compiles by itself. One with a main is run as well, unless its first line is "// needs a GPU"; a line
 "// Link sectile::packed." names the library. The lines of a ```cmake block stand in a CMakeLists.txt of tests/.
 """
@@ -22,7 +23,7 @@ import tempfile
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LANGUAGES = {"sh", "cpp", "cmake", "json", "text", "mermaid"}
+LANGUAGES = {"sh", "python", "cpp", "cmake", "json", "text", "mermaid"}
 SHELL_MARK = re.compile(r"# (needs a GPU\b|not run here: \S)")
 PROGRAM_MARK = re.compile(r"// needs a GPU\b")
 SKIPPED_FOLDERS = {".git", ".root", ".cache", "build", "out", "third_party"}
@@ -120,6 +121,9 @@ def run_file(root, file, folder, environment, programs, only_programs=False):
         wrong = ""
         if block.language == "sh" and not SHELL_MARK.match(block.text) and not only_programs:
             wrong, count = run_block(block.text, folder, environment), count + 1
+        elif block.language == "python" and not SHELL_MARK.match(block.text) and not only_programs:
+            command = f"{shlex.quote(sys.executable)} -B -c {shlex.quote(block.text)}\n"
+            wrong, count = run_block(command, folder, environment), count + 1
         elif block.language == "cpp" and sources[block.line].is_run:
             program = shlex.quote(str(programs / sources[block.line].name))
             wrong, count = run_block(program, folder, environment), count + 1
@@ -244,6 +248,9 @@ def run_command(options):
     (work / "home").mkdir(parents=True, exist_ok=True)   # drivers' caches stay there from run to run
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_CACHE")}
     environment |= {"HOME": str(work / "home"), "PATH": f"{sectile.parent}:{os.environ['PATH']}"}
+    if options.library:
+        environment |= {"SECTILE_LIBRARY": str(pathlib.Path(options.library).resolve()),
+                        "PYTHONPATH": str(ROOT / "bindings" / "python")}
     file = pathlib.Path(options.file).resolve()
     with tempfile.TemporaryDirectory(dir=work) as folder:
         programs = pathlib.Path(options.programs).resolve()
@@ -263,6 +270,7 @@ def main():
     run.add_argument("file")
     for name in ("--sectile", "--programs", "--work"):
         run.add_argument(name, required=True)
+    run.add_argument("--library")
     run.add_argument("--only-programs", action="store_true")
     actions.add_parser("options").add_argument("--sectile", required=True)
     actions.add_parser("links")

@@ -52,6 +52,15 @@ class MadeUpTree(unittest.TestCase):
         for mark in ("# needs a GPU", "# not run here: sets up the root"):
             self.assertEqual(self.run_text(f"```sh\n{mark}\nfalse\n```\n"), ([], 0))
 
+    def testPythonRunsAmongTheCommands(self):
+        text = "```python\nopen('a', 'w').write('it\\'s 1')\n```\n```sh\ngrep \"it's 1\" a\n```\n"
+        self.assertEqual(self.run_text(text), ([], 2))
+        problems, _ = self.run_text("```python\nraise SystemExit('no')\n```\n")
+        self.assertEqual(len(problems), 1)
+        self.assertTrue(problems[0].startswith("README.md:1: exit code 1"), problems)
+        self.assertEqual(len(self.run_text("```python\nname_of_another_block\n```\n")[0]), 1)
+        self.assertEqual(self.run_text("```python\n# needs a GPU\n1 / 0\n```\n"), ([], 0))
+
     def testAMarkStandsInTheFirstLineAndHasAReason(self):
         for block in ("false\n# needs a GPU", "# not run here:\nfalse", "# a note\nfalse"):
             self.assertEqual(len(self.run_text(f"```sh\n{block}\n```\n")[0]), 1, block)

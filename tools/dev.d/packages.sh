@@ -19,7 +19,7 @@ debian_packages=(
     clang clang-tidy clang-format libclang-rt-19-dev llvm-19 mold libmimalloc3
     libcli11-dev nlohmann-json3-dev libfmt-dev librapidcheck-dev libbenchmark-dev libstb-dev libxxhash-dev
     libzstd-dev zstd
-    python3 python3-numpy
+    python3 python3-numpy python3-pytest python3-pip python3-setuptools
 )
 
 # Other compilers that must take the sources: fetched by `tools/dev compilers` alone.
