@@ -18,16 +18,20 @@ namespace {
 
 constexpr const char* kLayer = "VK_LAYER_KHRONOS_validation";
 
-VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
-                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void* count) {
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                          VkDebugUtilsMessageTypeFlagsEXT,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
+  auto& messages = *static_cast<Messages*>(user);
   std::fprintf(stderr, "validation: %s\n", data->pMessage);
-  ++*static_cast<int*>(count);
+  if (severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT || messages.warnings) ++messages.count;
   return VK_FALSE;
 }
 
 }  // namespace
 
-Gpu::Gpu(const GpuOptions& options) {
+Gpu::Gpu(const GpuOptions& options, Messages& messages) : messages_(messages), leak_(options.leak) {
+  // GPU-assisted validation warns of each setting that it adjusts.
+  messages_.warnings = !options.gpu_assisted;
   check(volkInitialize(), "the Vulkan loader");
   make_instance(options);
   choose_device(options.device);
@@ -55,7 +59,7 @@ Gpu::Gpu(const GpuOptions& options) {
 }
 
 Gpu::~Gpu() {
-  vkDestroySemaphore(device_, timeline_, nullptr);
+  if (!leak_) vkDestroySemaphore(device_, timeline_, nullptr);
   vkDestroyCommandPool(device_, pool_, nullptr);
   vmaDestroyAllocator(allocator_);
   vkDestroyDevice(device_, nullptr);

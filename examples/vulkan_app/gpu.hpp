@@ -35,8 +35,15 @@ T check(sectile::Result<T> result, const std::string& what) {
 struct GpuOptions {
   bool validation = false;           // the validation layer with synchronization validation
   bool gpu_assisted = false;         // also what only the GPU can see: accesses by address
+  bool leak = false;                 // forget an object, which the validation layer has to notice
   std::string device;                // part of a device's name; empty: the first that Sectile can use
   std::vector<std::string> without;  // features to leave off, by Vulkan's names
+};
+
+// What the validation layer said. It speaks until the instance is destroyed, so this outlives the Gpu.
+struct Messages {
+  int count = 0;
+  bool warnings = true;  // whether warnings count
 };
 
 // Memory with a device address. `mapped` is null where the host does not see it.
@@ -50,7 +57,7 @@ struct Buffer {
 
 class Gpu {
  public:
-  explicit Gpu(const GpuOptions& options);
+  Gpu(const GpuOptions& options, Messages& messages);
   ~Gpu();
   Gpu(const Gpu&) = delete;
 
@@ -66,7 +73,6 @@ class Gpu {
   void run(VkCommandBuffer commands);
 
   const char* name() const { return properties_.deviceName; }
-  int messages() const { return messages_; }  // of the validation layer
 
  private:
   void make_instance(const GpuOptions& options);
@@ -87,5 +93,6 @@ class Gpu {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   std::uint64_t submitted_ = 0;  // the timeline's value after the last submission
-  int messages_ = 0;
+  Messages& messages_;
+  bool leak_;
 };

@@ -1,6 +1,7 @@
 // An application with a Vulkan device of its own that runs four plans of Sectile's in one command buffer.
 //
 //   vulkan_app [--validation] [--gpu-assisted] [--device TEXT] [--without FEATURE]... [--force CANDIDATE]
+//              [--leak] [--short-scratch]      two mistakes, for the validation layer to find
 //
 // Read main() for the order of things, and Gpu::adopt() for what Sectile is given.
 #include "reference.hpp"
@@ -16,7 +17,8 @@ namespace {
 
 struct Options {
   GpuOptions gpu;
-  std::string force;  // the candidate that the linear layers are to use
+  std::string force;           // the candidate that the linear layers are to use
+  bool short_scratch = false;  // a scratch that is too small, and Sectile is not told its size
 };
 
 Options read_options(int count, char** words) {
@@ -28,6 +30,10 @@ Options read_options(int count, char** words) {
       out.gpu.validation = true;
     } else if (word == "--gpu-assisted") {
       out.gpu.validation = out.gpu.gpu_assisted = true;
+    } else if (word == "--leak") {
+      out.gpu.leak = true;
+    } else if (word == "--short-scratch") {
+      out.short_scratch = true;
     } else if (word == "--device" && has_value) {
       out.gpu.device = words[++i];
     } else if (word == "--without" && has_value) {
@@ -37,7 +43,7 @@ Options read_options(int count, char** words) {
     } else {
       std::fprintf(stderr,
                    "usage: vulkan_app [--validation] [--gpu-assisted] [--device TEXT] [--without FEATURE]... "
-                   "[--force CANDIDATE]\n");
+                   "[--force CANDIDATE] [--leak] [--short-scratch]\n");
       std::exit(2);
     }
   }
@@ -52,8 +58,15 @@ double microseconds_of(const std::function<void()>& work) {
 
 // What the device was made without. An application would log it once.
 void tell_missing(const sectile::vulkan::Device& device) {
-  for (const auto& missing : device.missing())
-    if (missing.offered) std::printf("lost: %s\n", sectile::vulkan::print(missing).c_str());
+  std::string not_offered;
+  for (const auto& missing : device.missing()) {
+    if (missing.offered) {
+      std::printf("lost: %s\n", sectile::vulkan::print(missing).c_str());
+    } else {
+      not_offered += (not_offered.empty() ? "" : ", ") + missing.name;
+    }
+  }
+  if (!not_offered.empty()) std::printf("not offered: %s\n", not_offered.c_str());
 }
 
 std::string text(const char* format, auto... values) {
@@ -108,7 +121,7 @@ bool report(const char* name, double error) {
   return error <= 1;
 }
 
-bool run(Gpu& gpu, const std::string& force) {
+bool run(Gpu& gpu, const Options& options) {
   auto device = gpu.adopt();
   tell_missing(device);
   const Sizes s;
@@ -142,17 +155,19 @@ bool run(Gpu& gpu, const std::string& force) {
   std::vector<sectile::Plan> plans;
   std::uint64_t scratch_bytes = 4;
   for (const Layer& layer : layers) {
-    plans.push_back(plan_layer(layer, device.profile(), force));
+    plans.push_back(plan_layer(layer, device.profile(), options.force));
     for (const auto& operand : plans.back().operands)
       if (operand.role == sectile::OperandRole::scratch) scratch_bytes = std::max(scratch_bytes, operand.bytes);
   }
 
   // One scratch for all plans, as large as the largest: record_all orders those that share it.
-  const Buffer scratch = gpu.make_buffer(scratch_bytes, false);
+  const Buffer scratch = gpu.make_buffer(options.short_scratch ? 4 : scratch_bytes, false);
+  // Bytes of 0 say that the size is unknown. Sectile then checks nothing: only GPU-assisted validation can.
+  const sectile::vulkan::OperandAddress scratch_operand{scratch.address, options.short_scratch ? 0 : scratch.bytes};
   for (std::size_t i = 0; i < plans.size(); ++i)
     for (const auto& operand : plans[i].operands)
       layers[i].operands.push_back(operand.role == sectile::OperandRole::scratch
-                                       ? sectile::vulkan::OperandAddress{scratch.address, scratch.bytes}
+                                       ? scratch_operand
                                        : layers[i].tensors.at(operand.name)->operand());
 
   // Prepare: compiles, once. The second time every pipeline is there.
@@ -195,11 +210,15 @@ bool run(Gpu& gpu, const std::string& force) {
 int main(int count, char** words) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const Options options = read_options(count, words);
-  Gpu gpu(options.gpu);
-  std::printf("device: %s\n", gpu.name());
-  bool right = run(gpu, options.force);
-  if (gpu.messages() > 0) std::printf("%d messages of the validation layer\n", gpu.messages());
-  right &= gpu.messages() == 0;
+  Messages messages;
+  bool right = false;
+  {
+    Gpu gpu(options.gpu, messages);
+    std::printf("device: %s\n", gpu.name());
+    right = run(gpu, options);
+  }  // the layer looks for what was forgotten here
+  if (messages.count > 0) std::printf("%d messages of the validation layer\n", messages.count);
+  right &= messages.count == 0;
   std::puts(right ? "ok" : "FAILED");
   return right ? 0 : 1;
 }
