@@ -2,8 +2,8 @@
 # expected, say what it is to say, and write nothing to standard error that is not expected.
 # cmake -DSOURCE=... -DTREE=... -DWORK=... -DCC=... -DCXX=... -DFLAGS=... -DGENERATOR=...
 # -DLAVAPIPE=... -DSWIFTSHADER=... -DPYTHON=... -P ExamplesTest.cmake
-# TREE: the folder of the test `consumer`. PYTHON: empty where NumPy is not there. With SECTILE_THOROUGH in the environment
-# also without each feature in turn, on SwiftShader too, and with GPU-assisted validation.
+# TREE: the folder of the test `consumer`. PYTHON: empty where NumPy is not there. With SECTILE_THOROUGH in the
+# environment also without each feature in turn, on SwiftShader too, and with GPU-assisted validation.
 cmake_minimum_required(VERSION 3.25)
 
 # That test moves the tree when it is done with where it was.
@@ -96,8 +96,8 @@ set(ENV{GALLIVM_PERF} nopt)
 set(times "prepare first [0-9]+ us, second [0-9]+ us, record [0-9.]+ us\n")
 set(app ${WORK}/shared/vulkan_app/vulkan_app)
 
-run(COMMAND ${app} --validation SAYS "4 plans, 3 barriers between them" "${times}" "permute_block.e2.*conv2d_lanes.f32.narrow"
-  "\nok\n$" NOT "lost:" "f32, not f16")
+run(COMMAND ${app} --validation SAYS "4 plans, 3 barriers between them" "${times}"
+  "permute_block.e2.*conv2d_lanes.f32.narrow" "\nok\n$" NOT "lost:" "f32, not f16")
 check_times("${output}")
 run(COMMAND ${app} --validation --without storageBuffer16BitAccess
   SAYS "lost: storageBuffer16BitAccess was not enabled: permutes of 1 and 2 bytes move words"
@@ -107,11 +107,13 @@ run(COMMAND ${app} --validation --without cooperativeMatrix
   "\nok\n$" NOT "coopmat")
 # What was lost is really lost.
 run(COMMAND ${app} --validation --force matmul_coopmat SAYS "classes  matmul_coopmat.f16" "\nok\n$" NOT "lost:")
-run(COMMAND ${app} --without cooperativeMatrix --force matmul_coopmat RC 1 ERRORS "unsupported: .*no cooperative matrix")
+run(COMMAND ${app} --without cooperativeMatrix --force matmul_coopmat RC 1
+  ERRORS "unsupported: .*no cooperative matrix")
 run(COMMAND ${app} --without bufferDeviceAddress RC 1 ERRORS "^adopt: unsupported: .*bufferDeviceAddress: false")
 run(COMMAND ${app} --without shaderNothing RC 2 ERRORS "no feature that Sectile uses")
 # A message of the layer is a failure.
-run(COMMAND ${app} --validation --leak RC 1 SAYS "1 messages of the validation layer" ERRORS "VUID-vkDestroyDevice-device-05137")
+run(COMMAND ${app} --validation --leak RC 1 SAYS "1 messages of the validation layer"
+  ERRORS "VUID-vkDestroyDevice-device-05137")
 
 foreach(build IN LISTS builds)
   set(c ${WORK}/${build}/c)
@@ -128,7 +130,8 @@ run(COMMAND ${WORK}/shared/c/c_runtime --explain SAYS "  [*] permute_block.*  - 
 set(ENV{VK_INSTANCE_LAYERS} VK_LAYER_KHRONOS_validation)
 run(COMMAND ${WORK}/shared/c/c_adopted --without-optional
   SAYS "lost: storageBuffer16BitAccess: permutes" "lost: cooperativeMatrix: f16" "\nok\n$" NOT "VUID|Validation")
-run(COMMAND ${WORK}/shared/offline_c/offline_c SAYS "matmul f32 nn 64x48x2048 epi=bias.relu: 2 steps" "0 of 134144 results wrong\nok\n$"
+run(COMMAND ${WORK}/shared/offline_c/offline_c
+  SAYS "matmul f32 nn 64x48x2048 epi=bias.relu: 2 steps" "0 of 134144 results wrong\nok\n$"
   NOT "VUID|Validation")
 unset(ENV{VK_INSTANCE_LAYERS})
 # Without Sectile means without it.

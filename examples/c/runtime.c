@@ -19,6 +19,7 @@ int main(int count, char** words) {
   SectileRuntimeOptions options = SECTILE_INIT(SectileRuntimeOptions);
   SectilePlanOptions plan_options = SECTILE_INIT(SectilePlanOptions);
   SectileRuntime* runtime = NULL;
+  SectileVkDevice* device;
   SectilePlan* plans[2] = {NULL, NULL};
   SectileVkExecutable* ready[2] = {NULL, NULL};
   SectileVkExecutable* again[2] = {NULL, NULL};
@@ -44,6 +45,7 @@ int main(int count, char** words) {
   options.log.function = on_log;
   options.log.user = &validation;
   need(sectile_runtime_open(&options, &runtime), "open");
+  device = sectile_runtime_device(runtime);
   printf("device: %s\n", sectile_profile_name(sectile_runtime_profile(runtime)));
 
   for (i = 0; i < 2; ++i) {
@@ -54,10 +56,10 @@ int main(int count, char** words) {
 
   /* Compiles once: the second time every pipeline is there. */
   start = microseconds();
-  need(sectile_vk_prepare(sectile_runtime_device(runtime), (const SectilePlan* const*)plans, 2, 0, 0, ready), "prepare");
+  need(sectile_vk_prepare(device, (const SectilePlan* const*)plans, 2, 0, 0, ready), "prepare");
   first = microseconds() - start;
   start = microseconds();
-  need(sectile_vk_prepare(sectile_runtime_device(runtime), (const SectilePlan* const*)plans, 2, 0, 0, again), "prepare");
+  need(sectile_vk_prepare(device, (const SectilePlan* const*)plans, 2, 0, 0, again), "prepare");
   second = microseconds() - start;
 
   for (i = 0; i < kBuffers; ++i) {

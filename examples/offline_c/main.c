@@ -1,5 +1,6 @@
-/* Runs two plans that `sectile emit` compiled: B = A transposed, then D = relu(B C + bias). Nothing of Sectile is linked:
- * plans.h has SPIR-V, grids, push bytes and barriers as C data (docs/guide/offline.md, docs/reference/manifest.md). */
+/* Runs two plans that `sectile emit` compiled: B = A transposed, then D = relu(B C + bias). Nothing of Sectile is
+ * linked: plans.h has SPIR-V, grids, push bytes and barriers as C data (docs/guide/offline.md,
+ * docs/reference/manifest.md). */
 #include "plans.h"
 
 #include <vulkan/vulkan.h>
@@ -105,7 +106,8 @@ static void make_device(void) {
   instance_info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   instance_info.pApplicationInfo = &application;
   check(vkCreateInstance(&instance_info, NULL, &instance), "vkCreateInstance");
-  if (vkEnumeratePhysicalDevices(instance, &count, &physical) < VK_SUCCESS || count == 0) give_up("Vulkan", "no device");
+  if (vkEnumeratePhysicalDevices(instance, &count, &physical) < VK_SUCCESS || count == 0)
+    give_up("Vulkan", "no device");
   vkGetPhysicalDeviceProperties(physical, &properties);
   printf("device: %s\n", properties.deviceName);
   count = 16;
