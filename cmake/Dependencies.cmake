@@ -29,7 +29,6 @@ if(SECTILE_THIRD_PARTY)
     sectile_dep(${name})
     target_include_directories(sectile_dep_${name} SYSTEM INTERFACE ${folder})
   endforeach()
-  target_compile_definitions(sectile_dep_fmt INTERFACE FMT_HEADER_ONLY=1)
 else()
   find_package(VulkanHeaders ${SECTILE_VULKAN_MINIMUM} REQUIRED)
   find_package(xxHash REQUIRED)
@@ -40,8 +39,9 @@ else()
   sectile_dep(vulkan Vulkan::Headers)
   sectile_dep(xxhash xxHash::headers)
   sectile_dep(json nlohmann_json::nlohmann_json)
-  # fmt's library and not its header-only form: that costs every file four seconds of compiling.
-  sectile_dep(fmt fmt::fmt)
+  # fmt's headers and not its library: see below.
+  sectile_dep(fmt)
+  target_include_directories(sectile_dep_fmt SYSTEM INTERFACE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
   # volk is compiled into sectile_vulkan (see Libraries.cmake): its header and its source, not its library.
   sectile_dep(volk volk::volk_headers)
   find_file(SECTILE_VOLK_SOURCE volk.c HINTS ${VulkanHeaders_INCLUDE_DIR} REQUIRED)
@@ -78,6 +78,11 @@ if(TARGET sectile_dep_cli)
     target_link_libraries(sectile_dep_cli INTERFACE $<LINK_ONLY:sectile_cli>)
   endif()
 endif()
+
+# fmt is compiled into sectile_base (cmake/fmt.cpp), in a namespace of ours: whoever links Sectile needs no fmt, and may
+# have one of any version. Not in its header-only form, which costs every file four seconds of compiling.
+target_compile_definitions(sectile_dep_fmt INTERFACE
+  "FMT_BEGIN_NAMESPACE=namespace fmt { inline namespace sectile_fmt {" "FMT_END_NAMESPACE=}}")
 
 # The functions of volk stand in a namespace of ours (src/vulkan/volk.hpp): an app with a volk of its own can link us.
 target_compile_definitions(sectile_dep_volk INTERFACE VK_NO_PROTOTYPES VOLK_NAMESPACE)

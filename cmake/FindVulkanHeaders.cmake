@@ -1,11 +1,25 @@
-# Vulkan's headers alone, without a loader to link: Vulkan::Headers, VulkanHeaders_VERSION.
+# Vulkan's headers alone, without a loader to link: Vulkan::Headers, VulkanHeaders_VERSION. A target of that name that
+# is there already (another package's, or Vulkan-Headers as a part of the same project) is taken as it is. Its version
+# is read from its header where its folder can be seen now.
 include(FindPackageHandleStandardArgs)
 
 if(SECTILE_THIRD_PARTY)
   set(VulkanHeaders_INCLUDE_DIR ${SECTILE_THIRD_PARTY}/include CACHE PATH "" FORCE)
 endif()
-find_path(VulkanHeaders_INCLUDE_DIR vulkan/vulkan_core.h HINTS $ENV{VULKAN_SDK}/include)
-mark_as_advanced(VulkanHeaders_INCLUDE_DIR)
+if(TARGET Vulkan::Headers)
+  get_target_property(folders Vulkan::Headers INTERFACE_INCLUDE_DIRECTORIES)
+  string(REGEX REPLACE "\\$<BUILD_INTERFACE:([^>]*)>" "\\1" folders "${folders}")
+  # A variable of this scope, which hides what an earlier search left in the cache.
+  set(VulkanHeaders_INCLUDE_DIR "")
+  foreach(folder IN LISTS folders)
+    if(NOT VulkanHeaders_INCLUDE_DIR AND EXISTS ${folder}/vulkan/vulkan_core.h)
+      set(VulkanHeaders_INCLUDE_DIR ${folder})
+    endif()
+  endforeach()
+else()
+  find_path(VulkanHeaders_INCLUDE_DIR vulkan/vulkan_core.h HINTS $ENV{VULKAN_SDK}/include)
+  mark_as_advanced(VulkanHeaders_INCLUDE_DIR)
+endif()
 
 set(VulkanHeaders_VERSION "")
 if(VulkanHeaders_INCLUDE_DIR AND EXISTS ${VulkanHeaders_INCLUDE_DIR}/vulkan/vulkan_core.h)
@@ -19,9 +33,14 @@ if(VulkanHeaders_INCLUDE_DIR AND EXISTS ${VulkanHeaders_INCLUDE_DIR}/vulkan/vulk
   endif()
 endif()
 
-find_package_handle_standard_args(VulkanHeaders
-  REQUIRED_VARS VulkanHeaders_INCLUDE_DIR
-  VERSION_VAR VulkanHeaders_VERSION)
+if(TARGET Vulkan::Headers AND NOT VulkanHeaders_VERSION)
+  # Which version it is shows when it is compiled with.
+  set(VulkanHeaders_FOUND TRUE)
+else()
+  find_package_handle_standard_args(VulkanHeaders
+    REQUIRED_VARS VulkanHeaders_INCLUDE_DIR
+    VERSION_VAR VulkanHeaders_VERSION)
+endif()
 
 if(VulkanHeaders_FOUND AND NOT TARGET Vulkan::Headers)
   add_library(Vulkan::Headers INTERFACE IMPORTED)

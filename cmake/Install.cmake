@@ -1,9 +1,11 @@
 # cmake --install, and find_package(sectile) over what it leaves.
 #
-# It is installed in parts (cmake/part): the libraries, sectile::packed, sectile::spirv, the shared library and the
-# command. A part that is not built, because only some targets were, is left out whole: a package never names a library
-# that is not there.
-option(SECTILE_INSTALL "Have install rules" ${PROJECT_IS_TOP_LEVEL})
+# It is installed in parts (cmake/part): the libraries, sectile::packed, sectile::spirv, the C interface (shared and
+# static) and the command. A part that is not built, because only some targets were, is left out whole: a package never
+# names a library that is not there.
+#
+# Parts belong to three components, which are the packages of cmake/Packaging.cmake: sectile_runtime (the shared
+# library), sectile_dev (headers, archives, package files) and sectile_command.
 
 # This build folder is no package, but find_package may look here: in `tools/dev shell` it is on PATH. Its version file
 # refuses, so that find_package goes on and, where it finds nothing else, says why.
@@ -33,8 +35,9 @@ set(part_targets_libraries sectile ${libraries})
 set(part_targets_packed sectile_packed sectile_no_shaders)
 set(part_targets_spirv sectile_spirv)
 set(part_targets_c sectile_c)
+set(part_targets_c_static sectile_c_static)
 set(part_targets_command sectile_command)
-foreach(part libraries packed spirv c command)
+foreach(part libraries packed spirv c c_static command)
   list(GET part_targets_${part} 0 first)
   if(TARGET ${first})
     add_subdirectory(${PROJECT_SOURCE_DIR}/cmake/part ${package_built}/${part})

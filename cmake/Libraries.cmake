@@ -31,15 +31,10 @@ function(sectile_library name)
   endif()
 endfunction()
 
-# fmt and libzstd are the libraries that ours need when they are linked: an installed tree names them. In a folder of
-# headers fmt is header-only and nothing of it is left to link, and the kernels are not compressed.
-set(fmt_library fmt::fmt)
-if(SECTILE_THIRD_PARTY)
-  set(fmt_library $<BUILD_INTERFACE:sectile_dep_fmt>)
-endif()
-
 # From the ground up: a library links those above it in this list. No two link each other.
 sectile_library(base)
+target_sources(sectile_base PRIVATE ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)
+set_source_files_properties(${PROJECT_SOURCE_DIR}/cmake/fmt.cpp PROPERTIES SKIP_LINTING ON)
 sectile_library(device)
 # GEMMs know no operation (tests/rooms.sh); matmul and conv2d stand on them.
 sectile_library(gemm PART_OF plan)
@@ -65,14 +60,14 @@ target_link_libraries(sectile_gemm PUBLIC sectile_device)
 target_link_libraries(sectile_plan PUBLIC sectile_device)
 foreach(pure base device gemm plan)
   target_link_libraries(sectile_${pure} PRIVATE
-    ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+    $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
   # These are pure: an include of a GPU header finds one of ours instead, which is an error.
   target_include_directories(sectile_${pure} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 endforeach()
 
 # What both backends need and neither owns: they never see each other.
 target_link_libraries(sectile_backend
-  PUBLIC sectile_plan PRIVATE ${fmt_library} $<BUILD_INTERFACE:sectile_dep_xxhash>)
+  PUBLIC sectile_plan PRIVATE $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 # SPIR-V modules as data, and packs of them: no GPU's header either.
 target_link_libraries(sectile_module PUBLIC sectile_plan
   PRIVATE sectile_backend $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
@@ -88,7 +83,7 @@ target_link_libraries(sectile_shaders PUBLIC sectile_embedded)
 
 # What was measured, in a file: neither a planner nor a backend needs it.
 target_link_libraries(sectile_tune PUBLIC sectile_plan
-  PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json>)
+  PRIVATE sectile_backend $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_json>)
 target_include_directories(sectile_tune BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 
 # Only the offline generator needs SPIRV-Tools.
@@ -105,9 +100,12 @@ endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/volk.cpp.in ${PROJECT_BINARY_DIR}/volk.cpp @ONLY)
 target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
 set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)
+# Vulkan::Headers may be a target of this project, which no package of ours can name: sectileConfig.cmake adds what it
+# is there.
 target_link_libraries(sectile_vulkan
-  PUBLIC sectile_plan sectile_device sectile_module Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
-  PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma>
+  PUBLIC sectile_plan sectile_device sectile_module $<BUILD_INTERFACE:Vulkan::Headers> Threads::Threads ${CMAKE_DL_LIBS}
+  PRIVATE sectile_backend $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_volk>
+    $<BUILD_INTERFACE:sectile_dep_vma>
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
 # CUDA's driver and NVRTC are loaded on first use: building and linking need nothing of CUDA.
@@ -116,7 +114,7 @@ if(SECTILE_CUDA)
   list(APPEND SECTILE_LIBRARIES cuda)
   target_link_libraries(sectile_cuda
     PUBLIC sectile_plan sectile_device sectile_shaders Threads::Threads ${CMAKE_DL_LIBS}
-    PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_xxhash>)
+    PRIVATE sectile_backend $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_xxhash>)
   # Lets a program be built with and without CUDA.
   target_compile_definitions(sectile_cuda INTERFACE SECTILE_HAS_CUDA=1)
 endif()

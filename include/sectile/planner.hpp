@@ -108,8 +108,9 @@ std::string matrix_unit_remark(const DeviceProfile& profile);
 // The same for a matmul's or a convolution's plan made for the profile, where the problem could use the unit. Further
 // reasons: no kernel fits the listed shapes, or another one costs less. Empty where the plan uses the unit.
 std::string matrix_unit_remark(const Plan& plan, const DeviceProfile& profile);
-// What the plan leaves unused, and why: matrix_unit_remark's, or that a permute's narrow elements move in words, for
-// want of accesses of 1 and 2 bytes. Empty: nothing.
+// What the plan leaves unused, and why: matrix_unit_remark's; that a permute's narrow elements move in words, for want
+// of accesses of 1 and 2 bytes; and which features the application has not enabled that kernels for such a problem may
+// need. Empty: nothing.
 std::string plan_remark(const Plan& plan, const DeviceProfile& profile);
 
 // A text for people: each candidate with its counts and cost, or why it was refused.

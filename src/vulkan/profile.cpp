@@ -136,11 +136,18 @@ void put_subgroups(DeviceProfile& out, const Snapshot& s, const FeatureSet& feat
   put(out, out.subgroup_size, "subgroup_size", s.v11.subgroupSize, "driver: VkPhysicalDeviceVulkan11Properties");
   put(out, out.min_subgroup_size, "min_subgroup_size", s.v13.minSubgroupSize, v13);
   put(out, out.max_subgroup_size, "max_subgroup_size", s.v13.maxSubgroupSize, v13);
-  put(out, out.required_subgroup_size, "required_subgroup_size",
-      // A kernel that states its size wants whole subgroups too: without the second feature none is stated.
-      features.has(Feature::subgroup_size_control) && features.has(Feature::full_subgroups) &&
-          (s.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0,
-      "driver: subgroupSizeControl, computeFullSubgroups, requiredSubgroupSizeStages");
+  // A kernel that states its size wants whole subgroups too: without the second feature none is stated.
+  const auto both = [](const FeatureSet& set) {
+    return set.has(Feature::subgroup_size_control) && set.has(Feature::full_subgroups);
+  };
+  const bool compute = (s.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  std::string source = "driver: subgroupSizeControl, computeFullSubgroups, requiredSubgroupSizeStages";
+  if (compute && both(s.offer.features) && !both(features)) {
+    const Feature first =
+        features.has(Feature::subgroup_size_control) ? Feature::full_subgroups : Feature::subgroup_size_control;
+    source = fmt::format("{}{}", kNotEnabled, vulkan_name(first));
+  }
+  put(out, out.required_subgroup_size, "required_subgroup_size", both(features) && compute, source);
 }
 
 void put_features(DeviceProfile& out, const FeatureSet& features, const FeatureSet& offered) {
@@ -232,6 +239,9 @@ void put_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& featu
     put_flexible_matrices(out, s, features);
   }
   if (!out.matrix_shapes.empty()) out.sources["matrix_shapes"] = source;
+  // bf16's are left out then; no field of the profile has this feature.
+  if (s.offer.features.has(Feature::bfloat16_cooperative_matrix) && !features.has(Feature::bfloat16_cooperative_matrix))
+    out.sources["matrix_shapes"] = fmt::format("{}{}", kNotEnabled, vulkan_name(Feature::bfloat16_cooperative_matrix));
 }
 
 void put_memory_facts(DeviceProfile& out, const Snapshot& s) {

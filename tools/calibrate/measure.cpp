@@ -10,6 +10,7 @@
 #include <sectile/planner.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

@@ -42,6 +42,8 @@ Command add_demo(CLI::App& parent);
 Command add_targets(CLI::App& parent);
 Command add_emit(CLI::App& parent);
 Command add_pack(CLI::App& parent);
+Command add_completion(CLI::App& parent);  // these two are hidden from --help
+Command add_manual(CLI::App& parent);
 
 // Checks of numbers: finite, and from `least` to `most`. CLI::Range accepts NaN.
 CLI::Validator number_in(double least, double most);

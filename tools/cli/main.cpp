@@ -58,7 +58,8 @@ std::optional<sectile::Error> empty_value(const CLI::App& app) {
 
 std::string names_of(std::span<const sectile::tools::Command> commands) {
   std::string names;
-  for (const auto& command : commands) names += (names.empty() ? "" : ", ") + command.app->get_name();
+  for (const auto& command : commands)
+    if (!command.app->get_group().empty()) names += (names.empty() ? "" : ", ") + command.app->get_name();
   return names;
 }
 
@@ -68,10 +69,10 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version",
                        fmt::format("sectile {} (planner {})", SECTILE_VERSION, sectile::planner_version()));
   using namespace sectile::tools;
-  const std::array commands = {add_devices(app), add_targets(app),   add_permute(app), add_matmul(app),
-                               add_conv2d(app),  add_plan(app),      add_check(app),   add_bench(app),
-                               add_tune(app),    add_calibrate(app), add_demo(app),    add_emit(app),
-                               add_pack(app)};
+  const std::array commands = {add_devices(app), add_targets(app),    add_permute(app), add_matmul(app),
+                               add_conv2d(app),  add_plan(app),       add_check(app),   add_bench(app),
+                               add_tune(app),    add_calibrate(app),  add_demo(app),    add_emit(app),
+                               add_pack(app),    add_completion(app), add_manual(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -12,6 +12,7 @@
 #include "base/text_tokens.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,8 +1,9 @@
 # Gathers sources, third-party headers and compiled SPIR-V into a folder that builds with cmake and a compiler alone.
-# Runs at the place of the build. usage: bundle.sh DIR
+# Runs at the place of the build. usage: bundle.sh DIR [BUILD]   (BUILD: a build folder with the SPIR-V; build/release)
 set -euo pipefail
 repo=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 to=$1
+build=${2:-$repo/build/release}
 limit=$((64 << 20))
 
 die() { printf 'dev: error: bundle: %s\n' "$*" >&2; exit 1; }
@@ -18,7 +19,7 @@ include_of() {
 
 copy_sources() {
     local item
-    for item in CMakeLists.txt CMakePresets.json LICENSE cmake include src shaders; do cp -r "$repo/$item" "$to/"; done
+    for item in CMakeLists.txt CMakePresets.json LICENSE THIRD-PARTY.txt cmake include src shaders; do cp -r "$repo/$item" "$to/"; done
     [[ ! -e $repo/README.md ]] || cp "$repo/README.md" "$to/"
     cp -r "$repo/tests" "$to/tests"
     mkdir -p "$to/tools"
@@ -50,7 +51,10 @@ copy_headers() {
 copy_spirv() {
     local name
     mkdir -p "$to/spirv"
-    while read -r name; do cp "$repo/build/release/spirv/$name" "$to/spirv/"; done <"$repo/build/release/spirv/modules.txt"
+    while read -r name; do
+        [[ -e $build/spirv/$name ]] || die "$build has no $name: build the target sectile_spirv_modules first"
+        cp "$build/spirv/$name" "$to/spirv/"
+    done <"$build/spirv/modules.txt"
 }
 
 rm -rf "$to"

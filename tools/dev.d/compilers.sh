@@ -13,9 +13,6 @@ if [[ ${SECTILE_INSIDE:-} == root && ${#missing[@]} != 0 ]] && ((EUID == 0)); th
     DEBIAN_FRONTEND=noninteractive apt-get install -y "${missing[@]}" >/dev/null
 fi
 
-# The system's libfmt was built by the newest of them and may name symbols that an older libstdc++ lacks.
-link=-Wl,--allow-shlib-undefined
-
 failed=0
 for compiler in "$@"; do
     if ! command -v "$compiler" >/dev/null; then
@@ -23,7 +20,7 @@ for compiler in "$@"; do
         continue
     fi
     folder=build/compilers/$compiler
-    if cmake --preset debug -B "$folder" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DCMAKE_EXE_LINKER_FLAGS=$link \
+    if cmake --preset debug -B "$folder" -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_FLAGS_DEBUG=-O1 \
             -DSECTILE_WERROR=ON >/dev/null && ninja -C "$folder" -k 0 -j "${SECTILE_JOBS:-$(nproc)}" >&2; then
         echo "$compiler: builds"
     else

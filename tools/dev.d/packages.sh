@@ -16,6 +16,7 @@ driver_packages=(mesa-vulkan-drivers mesa-drm-shim vulkan-tools)
 
 debian_packages=(
     ca-certificates cmake ninja-build g++ pkg-config git ccache valgrind
+    dpkg-dev file debootstrap
     clang clang-tidy clang-format libclang-rt-19-dev llvm-19 mold libmimalloc3
     libcli11-dev nlohmann-json3-dev libfmt-dev librapidcheck-dev libbenchmark-dev libstb-dev libxxhash-dev
     libzstd-dev zstd

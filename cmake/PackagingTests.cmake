@@ -1,0 +1,26 @@
+# What is packaged: the manual and the completions, the archives, and with SECTILE_THOROUGH in the environment the
+# source archive and the .deb packages. Installed trees are ConsumerTest.cmake's.
+if(SECTILE_TEXTS)
+  add_test(NAME command_texts COMMAND bash ${PROJECT_SOURCE_DIR}/tests/packaging/texts.sh $<TARGET_FILE:sectile_command>)
+endif()
+set(archives "")
+foreach(name IN LISTS SECTILE_LIBRARIES)
+  list(APPEND archives $<TARGET_FILE:sectile_${name}>)
+endforeach()
+add_test(NAME archives COMMAND bash ${PROJECT_SOURCE_DIR}/tests/packaging/archives.sh ${CMAKE_NM} ${archives})
+
+find_program(SECTILE_DPKG_SHLIBDEPS dpkg-shlibdeps)
+find_program(SECTILE_FILE file)
+mark_as_advanced(SECTILE_DPKG_SHLIBDEPS SECTILE_FILE)
+set(packages bash ${PROJECT_SOURCE_DIR}/tests/packaging/packages.sh)
+if(SECTILE_DPKG_SHLIBDEPS AND SECTILE_FILE AND SECTILE_C_SHARED AND SECTILE_INSTALL AND PROJECT_IS_TOP_LEVEL)
+  add_test(NAME package_deb COMMAND ${packages} deb ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/package_deb)
+  set_tests_properties(package_deb PROPERTIES TIMEOUT 1200)
+else()
+  message(STATUS "No dpkg-shlibdeps and file here, or no shared library: no .deb is tried")
+endif()
+# The archive takes the headers of a system that has all of them.
+if(NOT SECTILE_THIRD_PARTY AND SECTILE_INSTALL AND PROJECT_IS_TOP_LEVEL)
+  add_test(NAME package_source COMMAND ${packages} source ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/package_source)
+  set_tests_properties(package_source PROPERTIES TIMEOUT 3600 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
+endif()
