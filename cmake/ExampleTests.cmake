@@ -9,6 +9,16 @@ if(NOT SECTILE_VULKAN_LOADER OR NOT VulkanMemoryAllocator_FOUND OR NOT volk_FOUN
   message(STATUS "No Vulkan loader, volk or VulkanMemoryAllocator here: the examples are not built")
   return()
 endif()
+# They run under the validation layer.
+find_file(SECTILE_VALIDATION_LAYER NAMES VkLayer_khronos_validation.json
+  PATHS /usr/share/vulkan/explicit_layer.d /usr/local/share/vulkan/explicit_layer.d NO_DEFAULT_PATH)
+mark_as_advanced(SECTILE_VALIDATION_LAYER)
+set(lavapipe "")
+if(SECTILE_ICD_lavapipe AND SECTILE_VALIDATION_LAYER)
+  set(lavapipe ${SECTILE_ICD_lavapipe})
+else()
+  message(STATUS "No lavapipe or no validation layer here: the examples are built and not run")
+endif()
 set(python "")
 if(TEST python)
   set(python ${SECTILE_PYTHON})
@@ -23,7 +33,7 @@ add_test(NAME examples COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}
   -DTREE=${PROJECT_BINARY_DIR}/consumer
   -DWORK=${PROJECT_BINARY_DIR}/examples -DCC=${CMAKE_C_COMPILER} -DCXX=${CMAKE_CXX_COMPILER} "-DFLAGS=${flags}"
   -DGENERATOR=${CMAKE_GENERATOR}
-  -DLAVAPIPE=$<$<BOOL:${SECTILE_ICD_lavapipe}>:${SECTILE_ICD_lavapipe}>
+  -DLAVAPIPE=${lavapipe}
   -DSWIFTSHADER=$<$<BOOL:${SECTILE_ICD_swiftshader}>:${SECTILE_ICD_swiftshader}> -DPYTHON=${python}
   -P ${PROJECT_SOURCE_DIR}/cmake/ExamplesTest.cmake)
 set_tests_properties(examples PROPERTIES FIXTURES_REQUIRED installed_tree FIXTURES_SETUP examples_built TIMEOUT 1800)

@@ -86,7 +86,7 @@ if(static)
   list(APPEND builds static)
 endif()
 if(NOT LAVAPIPE)
-  message(STATUS "lavapipe is not here: the programs are built and not run")
+  message(STATUS "the programs are built and not run")
   return()
 endif()
 

@@ -208,7 +208,7 @@ bool run(Gpu& gpu, const Options& options) {
 }  // namespace
 
 int main(int count, char** words) {
-  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::setvbuf(stdout, nullptr, _IONBF, 0);  // in order with what the layer writes to stderr
   const Options options = read_options(count, words);
   Messages messages;
   bool right = false;
