@@ -80,7 +80,8 @@ std::string convolution(const Sizes& s, const char* type) {
   return text("conv2d %s nhwc %dx%dx%dx%d k=%d r=3x3 p=1 epi=bias+relu", type, s.n, s.c, s.h, s.w, s.k);
 }
 
-// f16 where the device can convolve it. Without 16-bit storage it cannot, and this application computes in f32.
+// f16 where the device can convolve it, otherwise f32: this convolution reads single elements of 2 bytes (its bias, and
+// filters of 9 elements in a row), and without 16-bit storage the planner refuses that.
 bool use_half(const Sizes& s, const sectile::DeviceProfile& profile) {
   const auto plan = sectile::make_plan(check(sectile::parse_problem(convolution(s, "f16")), "conv"), profile);
   if (!plan) std::printf("f32, not f16: %s\n", plan.error().message().c_str());
