@@ -30,9 +30,11 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
 endif()
 set_tests_properties(consumer PROPERTIES FIXTURES_SETUP installed_tree)
 add_test(NAME examples COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}
-  -DTREE=${PROJECT_BINARY_DIR}/consumer -DWORK=${PROJECT_BINARY_DIR}/examples -DCC=${CMAKE_C_COMPILER} -DCXX=${CMAKE_CXX_COMPILER} "-DFLAGS=${flags}"
+  -DTREE=${PROJECT_BINARY_DIR}/consumer -DWORK=${PROJECT_BINARY_DIR}/examples
+  -DCC=${CMAKE_C_COMPILER} -DCXX=${CMAKE_CXX_COMPILER} "-DFLAGS=${flags}"
   -DGENERATOR=${CMAKE_GENERATOR} -DLAVAPIPE=${lavapipe}
-  -DSWIFTSHADER=$<$<BOOL:${SECTILE_ICD_swiftshader}>:${SECTILE_ICD_swiftshader}> -DPYTHON=${python}
+  -DSWIFTSHADER=$<$<BOOL:${SECTILE_ICD_swiftshader}>:${SECTILE_ICD_swiftshader}>
+  -DPYTHON=${python}
   -P ${PROJECT_SOURCE_DIR}/cmake/ExamplesTest.cmake)
 set_tests_properties(examples PROPERTIES FIXTURES_REQUIRED installed_tree FIXTURES_SETUP examples_built TIMEOUT 1800)
 # A CUDA stream needs a GPU: skipped where there is none, and a failure where SECTILE_REQUIRE has cuda.

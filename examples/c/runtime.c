@@ -15,6 +15,31 @@ static void on_log(void* user, SectileLogLevel level, const char* text) {
   if (validation && level == SECTILE_LOG_WARNING) ++messages;
 }
 
+/* Operands in the plan's order, found by their names; scratch where a plan wants some. */
+static void bind(SectileRuntime* runtime, SectilePlan* const* plans, SectileVkExecutable* const* ready,
+                 SectileBuffer* const* buffers, SectileBuffer** scratch, SectileOperandAddress (*operands)[8],
+                 SectileVkRecording* recordings) {
+  int i;
+  memset(recordings, 0, 2 * sizeof *recordings);
+  for (i = 0; i < 2; ++i) {
+    const uint32_t operand_count = sectile_plan_operand_count(plans[i]);
+    uint32_t j;
+    if (sectile_plan_scratch_bytes(plans[i]) > 0)
+      need(sectile_buffer_create(runtime, sectile_plan_scratch_bytes(plans[i]), 0, &scratch[i]), "scratch");
+    for (j = 0; j < operand_count && j < 8; ++j) {
+      SectileOperandInfo info = SECTILE_INIT(SectileOperandInfo);
+      SectileBuffer* buffer;
+      need(sectile_plan_operand(plans[i], j, &info), "operand");
+      buffer = info.role == SECTILE_SCRATCH ? scratch[i] : buffers[buffer_of(i, info.name)];
+      operands[i][j].address = sectile_buffer_address(buffer);
+      operands[i][j].bytes = sectile_buffer_size(buffer);
+    }
+    recordings[i].executable = ready[i];
+    recordings[i].operands = operands[i];
+    recordings[i].operand_count = operand_count;
+  }
+}
+
 int main(int count, char** words) {
   SectileRuntimeOptions options = SECTILE_INIT(SectileRuntimeOptions);
   SectilePlanOptions plan_options = SECTILE_INIT(SectilePlanOptions);
@@ -71,25 +96,7 @@ int main(int count, char** words) {
     need(sectile_buffer_upload(buffers[i], 0, host[i], bytes), "upload");
   }
 
-  /* Operands in the plan's order, found by their names. */
-  memset(recordings, 0, sizeof recordings);
-  for (i = 0; i < 2; ++i) {
-    const uint32_t operand_count = sectile_plan_operand_count(plans[i]);
-    uint32_t j;
-    if (sectile_plan_scratch_bytes(plans[i]) > 0)
-      need(sectile_buffer_create(runtime, sectile_plan_scratch_bytes(plans[i]), 0, &scratch[i]), "scratch");
-    for (j = 0; j < operand_count && j < 8; ++j) {
-      SectileOperandInfo info = SECTILE_INIT(SectileOperandInfo);
-      SectileBuffer* buffer;
-      need(sectile_plan_operand(plans[i], j, &info), "operand");
-      buffer = info.role == SECTILE_SCRATCH ? scratch[i] : buffers[buffer_of(i, info.name)];
-      operands[i][j].address = sectile_buffer_address(buffer);
-      operands[i][j].bytes = sectile_buffer_size(buffer);
-    }
-    recordings[i].executable = ready[i];
-    recordings[i].operands = operands[i];
-    recordings[i].operand_count = operand_count;
-  }
+  bind(runtime, plans, ready, buffers, scratch, operands, recordings);
 
   /* Records both, with a barrier between them, submits and waits. */
   start = microseconds();
