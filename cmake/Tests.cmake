@@ -432,6 +432,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     -DDRIVER=$<$<BOOL:${SECTILE_ICD_lavapipe}>:${SECTILE_ICD_lavapipe}> -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
 endif()
 include(PythonTests)
+include(ExampleTests)
 include(Documentation)
 
 if(SECTILE_BUILD_FUZZERS)
