@@ -145,8 +145,8 @@ typedef struct SectilePlanOptions {
 } SectilePlanOptions;
 
 /* Plans a problem for a device: "permute f16 2x3x64 axes=0,2,1", "matmul f16 nn 512x512x512",
- * docs/reference/problem-string.md. Costs some 10 us and compiles nothing. `options` may be NULL. Errors: parse,
- * invalid_problem, overflow, unsupported, limit_exceeded. */
+ * docs/reference/problem-string.md. Costs some ten microseconds to a hundred, and compiles nothing. `options` may be
+ * NULL. Errors: parse, invalid_problem, overflow, unsupported, limit_exceeded. */
 SECTILE_API SectileStatus sectile_plan_create(const SectileProfile* profile, const char* problem,
                                               const SectilePlanOptions* options, SectilePlan** plan);
 /* What sectile_plan_json() wrote, for the same device and planner version, and with the same pack (NULL: none). Errors:

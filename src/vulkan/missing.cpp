@@ -28,7 +28,7 @@ constexpr Cost kCosts[] = {
      "ragged sizes are refused"},
     {Feature::storage16,
      "permutes of 1 and 2 bytes move words of 4 bytes, which is slower; products do not use the matrix unit; products "
-     "of 2-byte types with ragged sizes are refused"},
+     "that access single elements of 2 bytes (ragged sizes, a bias) are refused"},
     {Feature::scalar_block_layout, kNothing},
     {Feature::subgroup_extended_types, kNothing},
     {Feature::subgroup_size_control, kSubgroupSize},
