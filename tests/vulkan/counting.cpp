@@ -1,4 +1,5 @@
 #include "counting.hpp"
+#include "helpers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -146,6 +147,12 @@ PFN_vkVoidFunction VKAPI_CALL counting_instance(VkInstance instance, const char*
 PFN_vkGetInstanceProcAddr counting_proc_addr(PFN_vkGetInstanceProcAddr real) {
   g_real_instance = real;
   return &counting_instance;
+}
+
+vulkan::Device adopt_counted(vulkan::Runtime& runtime) {
+  vulkan::Adoption adoption = adoption_of(runtime);
+  adoption.get_instance_proc_addr = counting_proc_addr(runtime.get_instance_proc_addr());
+  return must(vulkan::Device::adopt(adoption));
 }
 
 std::map<std::string, std::size_t> calls() {

@@ -4,6 +4,8 @@
 #include "support/counted.hpp"
 #include "vulkan/functions.hpp"
 
+#include <sectile/vulkan_runtime.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +18,9 @@ namespace sectile::test {
 // A vkGetInstanceProcAddr that hands out counting wrappers of every device function that src/vulkan lists.
 // `real` is where the calls go. One device at a time.
 PFN_vkGetInstanceProcAddr counting_proc_addr(PFN_vkGetInstanceProcAddr real);
+
+// A Device on the runtime's VkDevice whose every Vulkan call is counted.
+vulkan::Device adopt_counted(vulkan::Runtime& runtime);
 
 // Calls since the last clear_calls(), by name; only those made at least once.
 std::map<std::string, std::size_t> calls();

@@ -16,17 +16,6 @@ using namespace sectile::test;
 
 namespace {
 
-vulkan::Adoption adoption_of(const vulkan::Runtime& runtime) {
-  vulkan::Adoption out;
-  out.get_instance_proc_addr = runtime.get_instance_proc_addr();
-  out.instance = runtime.instance();
-  out.physical_device = runtime.physical_device();
-  out.device = runtime.vk_device();
-  out.queue_family = runtime.queue_family();
-  out.everything_wanted = true;
-  return out;
-}
-
 // A module that is a header and its capabilities: enough to be judged, never to be handed to a driver.
 std::vector<std::uint32_t> module_with(std::initializer_list<std::uint32_t> capabilities) {
   std::vector<std::uint32_t> out = {0x07230203, 0x00010600, 0, 1, 0};

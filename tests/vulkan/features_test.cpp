@@ -176,12 +176,8 @@ TEST_CASE("features go into an app's chain of aggregates") {
     CHECK(App(runtime).try_device(runtime, chain, wants.extensions()) == VK_SUCCESS);
 
     // And back: the adopted device reads them from where the app has them.
-    vulkan::Adoption adoption;
-    adoption.get_instance_proc_addr = runtime.get_instance_proc_addr();
-    adoption.instance = runtime.instance();
-    adoption.physical_device = runtime.physical_device();
-    adoption.device = runtime.vk_device();
-    adoption.queue_family = runtime.queue_family();
+    vulkan::Adoption adoption = adoption_of(runtime);
+    adoption.everything_wanted = false;
     adoption.enabled_features = &chain;
     adoption.enabled_extensions = wants.extensions();
     CHECK(must(vulkan::Device::adopt(adoption)).profile() == runtime.device().profile());

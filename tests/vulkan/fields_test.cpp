@@ -25,13 +25,8 @@ Step own_step(std::uint32_t number) {
 
 TEST_CASE("each field of a dispatch and of its pipeline is the step's own") {
   on_every_device([](vulkan::Runtime& runtime) {
-    vulkan::Adoption adoption;
+    vulkan::Adoption adoption = adoption_of(runtime);
     adoption.get_instance_proc_addr = counting_proc_addr(runtime.get_instance_proc_addr());
-    adoption.instance = runtime.instance();
-    adoption.physical_device = runtime.physical_device();
-    adoption.device = runtime.vk_device();
-    adoption.queue_family = runtime.queue_family();
-    adoption.everything_wanted = true;
     auto device = must(vulkan::Device::adopt(adoption));
     Plan plan = copy_plan(4096);
     for (PlanOperand& operand : plan.operands) operand.bytes = 3 * 4096;

@@ -58,6 +58,17 @@ std::vector<std::string> selectors() {
   return out;
 }
 
+vulkan::Adoption adoption_of(const vulkan::Runtime& runtime) {
+  vulkan::Adoption out;
+  out.get_instance_proc_addr = runtime.get_instance_proc_addr();
+  out.instance = runtime.instance();
+  out.physical_device = runtime.physical_device();
+  out.device = runtime.vk_device();
+  out.queue_family = runtime.queue_family();
+  out.everything_wanted = true;
+  return out;
+}
+
 vulkan::Runtime open(const std::string& selector, vulkan::RuntimeOptions options) {
   options.validation = true;
   auto runtime = vulkan::Runtime::open(selector, options);

@@ -20,6 +20,9 @@ std::vector<std::string> selectors();
 // Opens the device under the validation layer where that is installed.
 vulkan::Runtime open(const std::string& selector, vulkan::RuntimeOptions options = {});
 
+// The runtime's device as an application would hand it over, made with all that is wanted.
+vulkan::Adoption adoption_of(const vulkan::Runtime& runtime);
+
 // Runs a test once on every device, and expects the validation layer to have said nothing.
 void on_every_device(const std::function<void(vulkan::Runtime&)>& test);
 void on_every_device(const vulkan::RuntimeOptions& options, const std::function<void(vulkan::Runtime&)>& test);

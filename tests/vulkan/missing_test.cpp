@@ -231,13 +231,7 @@ TEST_CASE("what a missing feature costs is what the planner then does") {
 
 TEST_CASE("an adopted device tells what it was made without") {
   on_every_device([](vulkan::Runtime& runtime) {
-    vulkan::Adoption adoption;
-    adoption.get_instance_proc_addr = runtime.get_instance_proc_addr();
-    adoption.instance = runtime.instance();
-    adoption.physical_device = runtime.physical_device();
-    adoption.device = runtime.vk_device();
-    adoption.queue_family = runtime.queue_family();
-    adoption.everything_wanted = true;
+    vulkan::Adoption adoption = adoption_of(runtime);
     const auto whole = must(vulkan::Device::adopt(adoption)).missing();
     for (const vulkan::MissingFeature& each : whole) {
       CHECK_FALSE(each.offered);

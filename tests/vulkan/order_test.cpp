@@ -11,17 +11,6 @@ using vulkan::OperandAddress;
 
 namespace {
 
-vulkan::Device counted_device(vulkan::Runtime& runtime) {
-  vulkan::Adoption adoption;
-  adoption.get_instance_proc_addr = counting_proc_addr(runtime.get_instance_proc_addr());
-  adoption.instance = runtime.instance();
-  adoption.physical_device = runtime.physical_device();
-  adoption.device = runtime.vk_device();
-  adoption.queue_family = runtime.queue_family();
-  adoption.everything_wanted = true;
-  return must(vulkan::Device::adopt(adoption));
-}
-
 // Calls `work` with a command buffer whose commands are counted and not carried out.
 template <class Work>
 void counted(vulkan::Runtime& runtime, const Work& work) {
@@ -55,7 +44,7 @@ TEST_CASE("any order of plans has the barriers that it needs and no other") {
   const auto devices = selectors();
   if (devices.empty()) return;
   vulkan::Runtime runtime = open(devices.front());
-  auto device = counted_device(runtime);
+  auto device = adopt_counted(runtime);
   constexpr std::uint64_t kBytes = 64;
   const auto one = must(device.prepare(copy_plan(kBytes)));
   const auto two = must(device.prepare(two_step_plan(kBytes)));
@@ -114,7 +103,7 @@ TEST_CASE("any order of plans has the barriers that it needs and no other") {
 
 TEST_CASE("a scratch that two plans share orders them") {
   on_every_device([](vulkan::Runtime& runtime) {
-    auto device = counted_device(runtime);
+    auto device = adopt_counted(runtime);
     const auto plan = must(device.prepare(two_step_plan(4096)));
     std::array<OperandAddress, 3> a = {{{0x10000, 4096}, {0x20000, 4096}, {0x30000, 4096}}};
     std::array<OperandAddress, 3> b = {{{0x40000, 4096}, {0x50000, 4096}, {0x30000, 4096}}};
@@ -139,7 +128,7 @@ TEST_CASE("a scratch that two plans share orders them") {
 
 TEST_CASE("many ranges are ordered by a barrier more, and nothing is allocated") {
   on_every_device([](vulkan::Runtime& runtime) {
-    auto device = counted_device(runtime);
+    auto device = adopt_counted(runtime);
     const auto plan = must(device.prepare(copy_plan(64)));
     constexpr std::size_t kPlans = 3 * vulkan::Recorder::kMostRanges;
     std::vector<std::array<OperandAddress, 2>> operands(kPlans);
@@ -162,7 +151,7 @@ TEST_CASE("many ranges are ordered by a barrier more, and nothing is allocated")
 
 TEST_CASE("nothing is recorded where one of several plans is refused") {
   on_every_device([](vulkan::Runtime& runtime) {
-    auto device = counted_device(runtime);
+    auto device = adopt_counted(runtime);
     const auto plan = must(device.prepare(copy_plan(64)));
     const std::array<OperandAddress, 2> good = {{{0x10000, 64}, {0x20000, 64}}}, bad = {{{0x10000, 64}, {0, 64}}};
     const std::array<vulkan::Recording, 3> plans = {{{&plan, good}, {&plan, good}, {&plan, bad}}};
@@ -213,13 +202,8 @@ TEST_CASE("plans one after another give what each alone would") {
 TEST_CASE("labels and names reach the driver where they are asked for, and never otherwise") {
   for (const std::string& selector : selectors()) {
     vulkan::Runtime runtime = open(selector);
-    vulkan::Adoption adoption;
+    vulkan::Adoption adoption = adoption_of(runtime);
     adoption.get_instance_proc_addr = counting_proc_addr(runtime.get_instance_proc_addr());
-    adoption.instance = runtime.instance();
-    adoption.physical_device = runtime.physical_device();
-    adoption.device = runtime.vk_device();
-    adoption.queue_family = runtime.queue_family();
-    adoption.everything_wanted = true;
     adoption.debug_names = true;
     auto named = vulkan::Device::adopt(adoption);
     const bool there = runtime.get_instance_proc_addr()(runtime.instance(), "vkSetDebugUtilsObjectNameEXT") != nullptr;

@@ -10,18 +10,6 @@ using vulkan::OperandAddress;
 
 namespace {
 
-// A Device on the runtime's VkDevice whose every Vulkan call is counted.
-vulkan::Device adopt_counted(vulkan::Runtime& runtime) {
-  vulkan::Adoption adoption;
-  adoption.get_instance_proc_addr = counting_proc_addr(runtime.get_instance_proc_addr());
-  adoption.instance = runtime.instance();
-  adoption.physical_device = runtime.physical_device();
-  adoption.device = runtime.vk_device();
-  adoption.queue_family = runtime.queue_family();
-  adoption.everything_wanted = true;
-  return must(vulkan::Device::adopt(adoption));
-}
-
 // Records into a real command buffer and gives what record said.
 Result<void> try_record(vulkan::Runtime& runtime, const vulkan::Executable& executable,
                         std::span<const OperandAddress> operands) {
