@@ -1,5 +1,5 @@
 # The Python binding: its tests on lavapipe, and its installation by pip from an installed tree.
-if(NOT SECTILE_BUILD_TESTS OR NOT TARGET sectile_c OR SECTILE_SANITIZE
+if(NOT SECTILE_BUILD_TESTS OR NOT TARGET sectile_c OR SECTILE_SANITIZE OR CMAKE_CROSSCOMPILING
    OR NOT EXISTS ${PROJECT_SOURCE_DIR}/bindings/python/tests)
   return()
 endif()
