@@ -101,7 +101,7 @@ typedef struct SectileProfile SectileProfile;
 
 /* A device that need not be there, by name: "nvidia-hopper", "cuda:sm_90a". Errors: missing, which lists the names. */
 SECTILE_API SectileStatus sectile_profile_target(const char* name, SectileProfile** profile);
-/* What sectile_profile_json() or `sectile profile --json` wrote. Errors: parse. */
+/* What sectile_profile_json() or `sectile devices --record` wrote. Errors: parse. */
 SECTILE_API SectileStatus sectile_profile_from_json(const char* json, SectileProfile** profile);
 SECTILE_API void sectile_profile_destroy(SectileProfile* profile);
 SECTILE_API const char* sectile_profile_name(const SectileProfile* profile); /* "NVIDIA H200" */
