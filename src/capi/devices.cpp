@@ -82,14 +82,11 @@ uint32_t sectile_device_list_count(const SectileDeviceList* list) {
 SectileStatus sectile_device_list_device(const SectileDeviceList* list, uint32_t index, SectileDeviceInfo* info) {
   return guarded([&]() -> Result<void> {
     if (auto r = given(list, "list"); !r) return r;
-    if (auto r = given(info, "info"); !r) return r;
     if (index >= list->entries.size())
       return fail(ErrorKind::missing, "device", std::to_string(index),
                   "fewer than " + std::to_string(list->entries.size()));
-    if (info->size < sizeof info->size) return fail(ErrorKind::missing, "info.size", "0");
     const Entry& entry = list->entries[index];
     SectileDeviceInfo out{};
-    out.size = info->size;
     out.selector = entry.selector.c_str();
     out.name = entry.device.name.c_str();
     out.uuid = entry.device.uuid.c_str();
@@ -97,8 +94,7 @@ SectileStatus sectile_device_list_device(const SectileDeviceList* list, uint32_t
     out.api = entry.api.c_str();
     out.driver = entry.device.driver.c_str();
     out.unusable = entry.device.unusable.c_str();
-    std::memcpy(info, &out, std::min(info->size, sizeof out));
-    return {};
+    return capi::write(out, info, "info");
   });
 }
 

@@ -73,6 +73,12 @@ static void plans(void) {
   CHECK(strlen(sectile_plan_id(plan)) == 32);
   CHECK(strstr(sectile_plan_text(plan), "permute_") != NULL);
   CHECK(sectile_plan_operand_count(plan) == 2);
+  /* An older caller's struct ends after `align`. */
+  info.size = offsetof(SectileOperandInfo, bytes);
+  info.bytes = 12345;
+  CHECK(sectile_plan_operand(plan, 0, &info) == SECTILE_OK);
+  CHECK(strcmp(info.name, "src") == 0 && info.bytes == 12345 && info.size == offsetof(SectileOperandInfo, bytes));
+  info.size = sizeof info;
   NEED(sectile_plan_find_operand(plan, "dst", &index) == SECTILE_OK);
   CHECK(index == 1);
   CHECK(sectile_plan_operand(plan, index, &info) == SECTILE_OK);
