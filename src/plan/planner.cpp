@@ -18,6 +18,10 @@ namespace detail {
 
 Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                      const PlanOptions& options, bool tuned, const ExtraRows* extra) {
+  // No candidate is looked for where there is nothing to choose; a text that is none would not survive the plan's JSON.
+  if (!std::ranges::all_of(options.force, [](char c) { return c >= ' ' && c <= '~'; }))
+    return fail(ErrorKind::missing, "candidate", "a text with bytes that no name has",
+                "a name that PlanOptions::explain lists");
   Plan plan;
   plan.problem = problem;
   plan.profile_name = profile.name;

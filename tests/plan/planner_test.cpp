@@ -279,6 +279,18 @@ TEST_CASE("the error of an unsupported problem names in one sentence what the de
   CHECK(refused("permute f32 64x64 axes=1,0", tiny).limit.find("more than 1 invocations") != std::string::npos);
 }
 
+// A fuzzer of the C interface found it: a product without K chooses nothing, so no text was refused.
+TEST_CASE("a forced candidate is a name, whether or not there is a choice") {
+  for (const char* text : {"matmul f32 nt 92x304x0 epi=bias", "permute f32 64x64 axes=1,0"}) {
+    PlanOptions options;
+    options.force = "permute_tile\xc3";
+    const auto plan = make_plan(*parse_problem(text), builtin_target("nvidia-hopper").value(), options);
+    REQUIRE_FALSE(plan.has_value());
+    CHECK(plan.error().kind == ErrorKind::missing);
+    CHECK(plan.error().what == "candidate");
+  }
+}
+
 // targets.md, Host: 16. Bytes need more on a GPU: kernels for each width of access, and for rows at any address. Every
 // row competes for what has 16 MB or more on a CPU.
 TEST_CASE("two hundred random permutes need few pipelines") {
