@@ -37,7 +37,7 @@ versions_of() {
 inputs_of() {
     {
         versions_of "$1"
-        find CMakeLists.txt cmake include shaders src tests/{abi,capi,data,device,plan,platform,reference,support,tune} tools \
+        find CMakeLists.txt cmake examples include shaders src tests/{abi,capi,data,device,plan,platform,reference,support,tune} tools \
             "$foreign/third_party" -type f -not -name '*.py' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum
         (cd "$native/spirv" && xargs sha256sum <modules.txt)
     } | sha256sum | cut -c1-32
@@ -228,6 +228,33 @@ check_on_lavapipe() {
         wrong "capi_program llvmpipe"
 }
 
+# The programs of examples/ that need no package of the other system: built as their CMake projects would, and run on
+# lavapipe. cuda_stream ends with 77 where there is no driver of NVIDIA's.
+run_examples() {
+    local headers=$repo/$foreign/third_party/include cc=x86_64-w64-mingw32-gcc-posix cxx=x86_64-w64-mingw32-g++-posix
+    local to=$folder/examples name code flags=(-O1 -Wall -Wextra -Wno-missing-field-initializers -Iinclude -isystem "$headers")
+    local library=("$folder/libsectile.dll.a") static=(-static -Wl,--allow-multiple-definition) all=(-Wl,--start-group)
+    for name in vulkan shaders embedded module tune cuda backend plan device base; do all+=("$folder/libsectile_$name.a"); done
+    all+=(-Wl,--end-group "${static[@]}")
+    mkdir -p "$to"
+    cp "$folder/sectile-1.dll" "$to/"
+    "$cc" -O1 -w -I"$headers" -DVK_NO_PROTOTYPES -c "$headers/volk.c" -o "$to/volk.o" &&
+        "$cc" -std=c99 "${flags[@]}" examples/c/runtime.c "${library[@]}" -static -o "$to/c_runtime.exe" &&
+        "$cxx" -std=c++17 "${flags[@]}" examples/cpp17/main.cpp "${library[@]}" "${static[@]}" -o "$to/cpp17.exe" &&
+        "$cxx" -std=c++23 "${flags[@]}" -DVK_NO_PROTOTYPES examples/vulkan_app/*.cpp "$to/volk.o" "${all[@]}" \
+            -o "$to/vulkan_app.exe" &&
+        "$cxx" -std=c++23 "${flags[@]}" examples/cuda_stream/main.cpp "${all[@]}" -o "$to/cuda_stream.exe" ||
+        { wrong "the examples do not build"; return 0; }
+    for name in c_runtime cpp17 vulkan_app cuda_stream; do
+        code=0
+        VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json GALLIVM_PERF=nopt timeout 600 \
+            "${run[@]}" "$to/$name.exe" >"$work/example" 2>&1 || code=$?
+        tests=$((tests + 1))
+        [[ $code == 0 || $name == cuda_stream && $code == 77 ]] || { cat "$work/example" >&2; wrong "$name: exit code $code"; }
+    done
+    say "$system: examples: c_runtime, cpp17, vulkan_app and cuda_stream built and run"
+}
+
 run_all() {
     # tests/plan without rapidcheck's properties, which is a library that this system's packages have alone.
     doctest test_plan 180
@@ -238,7 +265,7 @@ run_all() {
     compare_packs
     compare_locks
     run_c_program
-    [[ $system != windows ]] || { say_what_lacks; check_on_lavapipe; check_standard; }
+    [[ $system != windows ]] || { say_what_lacks; check_on_lavapipe; run_examples; check_standard; }
 }
 
 # ---- all of it
