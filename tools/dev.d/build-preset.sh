@@ -13,6 +13,7 @@ configure() {
     mark="${SECTILE_INSIDE:-host} $(cat /.sectile-recipe 2>/dev/null || true) $(cksum CMakePresets.json "${BASH_SOURCE[0]}" | cksum)"
     [[ -e $folder/.place && $(<"$folder/.place") == "$mark" && -e $folder/build.ninja ]] && return 0
     echo "dev: configuring $preset"
+    rm -f "$folder/.place"   # a configuration that is broken off is made again
     # The sanitizer build is clang's where there is one: so every source, the tests' too, goes through two compilers.
     # It has the fuzzers too: libFuzzer needs clang. Its kernels are the release build's.
     options=()
