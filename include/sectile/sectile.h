@@ -276,15 +276,15 @@ typedef struct SectileMissingFeature {
   uint32_t reserved;
 } SectileMissingFeature;
 
-/* The features that Sectile can use and the device was made without. The texts belong to the device. Errors: missing (no
- * such index). */
+/* The features that Sectile can use and the device was made without. The texts belong to the device. Errors: missing
+ * (no such index). */
 SECTILE_API uint32_t sectile_vk_device_missing_count(const SectileVkDevice* device);
 SECTILE_API SectileStatus sectile_vk_device_missing(const SectileVkDevice* device, uint32_t index,
                                                     SectileMissingFeature* missing);
 
 /* What the cache of own_cache holds now, for cache_data. As Vulkan does it: with data NULL writes the size to `bytes`;
- * otherwise `bytes` says how many fit, and gets how many were written. It grows while pipelines are made. Errors: missing
- * (no own cache), too_small, device. */
+ * otherwise `bytes` says how many fit, and gets how many were written. It grows while pipelines are made. Errors:
+ * missing (no own cache), too_small, device. */
 SECTILE_API SectileStatus sectile_vk_device_cache(const SectileVkDevice* device, void* data, size_t* bytes);
 
 /* A plan's pipelines and the bytes to push. */
@@ -366,8 +366,9 @@ SECTILE_API SectileStatus sectile_cuda_prepare(SectileCudaDevice* device, const 
                                                uint32_t count, uint32_t threads, uint32_t any_profile,
                                                SectileCudaExecutable** executables);
 SECTILE_API void sectile_cuda_executable_destroy(SectileCudaExecutable* executable);
-/* Launches the plan's kernels into the stream (CUstream; NULL: the default one), in order. May be captured into a graph.
- * Allocates nothing, synchronizes nothing. Errors, before anything is launched: as sectile_vk_record(). Also device. */
+/* Launches the plan's kernels into the stream (CUstream; NULL: the default one), in order. May be captured into a
+ * graph. Allocates nothing, synchronizes nothing. Errors, before anything is launched: as sectile_vk_record(). Also
+ * device. */
 SECTILE_API SectileStatus sectile_cuda_launch(struct CUstream_st* stream, const SectileCudaExecutable* executable,
                                               const SectileOperandAddress* operands, uint32_t count);
 

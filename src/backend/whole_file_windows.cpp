@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kPart = ".part";  // PATH.0123456789abcdef.part: a file in the making
 constexpr std::size_t kPartDigits = 16;
-constexpr std::uint64_t kDeadAfter = 60ull * 10'000'000;  // 100 ns: an older part that nobody has open is a dead one's
+constexpr std::uint64_t kDeadAfter = 60ull * 10'000'000;  // 100 ns: an older part that is not open is a dead writer's
 constexpr std::string_view kLock = ".sectile-lock";
 constexpr DWORD kStep = 5;            // milliseconds
 constexpr DWORD kLockWait = 30000;    // for a lock that another process holds
@@ -140,7 +140,7 @@ void remove_dead_parts(const std::string& path) {
   ::FindClose(search);
 }
 
-// A new file beside `path`, with a random name, which nobody else can open until it is closed.
+// A new file beside `path`, with a random name. No other process can open it until it is closed.
 HANDLE make_part(const std::string& path, std::wstring& name) {
   std::random_device random;
   for (int tries = 0; tries < 100; ++tries) {
@@ -272,7 +272,8 @@ Result<std::string> read_whole_file(const std::string& path, std::uint64_t most,
   }
 }
 
-// The lock is that the file is open: nobody else may open it meanwhile, and the system closes it when a process ends.
+// The lock is that the file is open: no other process may open it meanwhile, and the system closes it when its
+// owner ends.
 Result<FileLock> FileLock::take(const std::string& path) {
   const std::string name = path + std::string(kLock);
   DWORD denied = 0;

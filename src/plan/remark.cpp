@@ -13,14 +13,19 @@ namespace sectile {
 
 namespace {
 
+// Vulkan's name of a field's feature that the driver offers and the application has not enabled; otherwise empty.
+std::string not_enabled(const DeviceProfile& profile, const char* field) {
+  const auto source = profile.sources.find(field);
+  if (source == profile.sources.end() || !source->second.starts_with(kNotEnabled)) return {};
+  return source->second.substr(kNotEnabled.size());
+}
+
 // "; not enabled by the application: shaderFloat16", of the features that a kernel may need. Empty: none is.
 std::string not_enabled(const DeviceProfile& profile, std::initializer_list<const char*> fields) {
   std::string names;
-  for (const char* field : fields) {
-    const auto source = profile.sources.find(field);
-    if (source == profile.sources.end() || !source->second.starts_with(kNotEnabled)) continue;
-    names.append(names.empty() ? "" : ", ").append(source->second.substr(kNotEnabled.size()));
-  }
+  for (const char* field : fields)
+    if (const std::string name = not_enabled(profile, field); !name.empty())
+      names.append(names.empty() ? "" : ", ").append(name);
   return names.empty() ? names : "; " + std::string(kNotEnabled) + names;
 }
 
@@ -95,10 +100,8 @@ std::string plan_remark(const Plan& plan, const DeviceProfile& profile) {
     remark = words_remark(*permute, plan, profile);
   // What the application has not enabled, whether or not another kernel would be planned with it.
   for (const char* field : fields_for(plan.problem)) {
-    const auto source = profile.sources.find(field);
-    if (source == profile.sources.end() || !source->second.starts_with(kNotEnabled)) continue;
-    const std::string name = source->second.substr(kNotEnabled.size());
-    if (remark.find(name) != std::string::npos) continue;
+    const std::string name = not_enabled(profile, field);
+    if (name.empty() || remark.find(name) != std::string::npos) continue;
     if (remark.empty()) remark = "some kernels are left out";
     remark += remark.find(kNotEnabled) == std::string::npos ? "; " + std::string(kNotEnabled) : std::string(", ");
     remark += name;

@@ -49,11 +49,9 @@ Result<void> check_queue_family(const InstanceFunctions& functions, const Adopti
 
 // The subgroup size to require in the pipeline: none where the device has only that size. check_plan has checked that
 // the size is possible.
-Result<std::uint32_t> stated_subgroup_size(const Step& step, const Snapshot& snapshot, const FeatureSet& features) {
+Result<std::uint32_t> stated_subgroup_size(const Step& step, const Snapshot& snapshot, const DeviceProfile& profile) {
   const std::uint32_t size = step.required_subgroup_size;
-  const bool can_state = features.has(Feature::subgroup_size_control) && features.has(Feature::full_subgroups) &&
-                         (snapshot.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
-  if (size == 0 || !can_state) return 0u;
+  if (size == 0 || !profile.required_subgroup_size.value_or(false)) return 0u;
   const std::uint64_t invocations = std::uint64_t{step.workgroup[0]} * step.workgroup[1] * step.workgroup[2];
   const std::uint64_t most = std::uint64_t{size} * snapshot.v13.maxComputeWorkgroupSubgroups;
   if (invocations > most)
@@ -157,7 +155,7 @@ void put_accesses(ReadyPlan& out, const Plan& plan) {
 Result<StepRequest> Device::Impl::request(const Step& step) {
   const auto code = modules.find(step);
   if (!code) return std::unexpected(code.error());
-  const auto subgroup_size = stated_subgroup_size(step, snapshot, features);
+  const auto subgroup_size = stated_subgroup_size(step, snapshot, profile);
   if (!subgroup_size) return std::unexpected(subgroup_size.error());
   const std::size_t push_bytes = (step.push.size() + 3) / 4 * 4;
   if (push_bytes > kMostPushBytes)

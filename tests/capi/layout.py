@@ -81,7 +81,8 @@ def main():
     found = structs(text)
     # A parser that finds too little would compare nothing.
     if len(listed) < 60 or len(found) < 8 or any(not fields for fields in found.values()):
-        sys.exit(f"sectile.h is written otherwise than layout.py reads it: {len(listed)} functions, {len(found)} structs")
+        sys.exit("sectile.h is written otherwise than layout.py reads it: "
+                 f"{len(listed)} functions, {len(found)} structs")
     now = probe(text, arguments.compiler, arguments.work) + "".join(f"{each}\n" for each in listed)
     if arguments.write:
         LIST.write_text(now)
@@ -89,13 +90,13 @@ def main():
     before = LIST.read_text()
     if before == now:
         return
-    difference = list(difflib.unified_diff(before.splitlines(), now.splitlines(), "layout.txt", "sectile.h", lineterm="",
-                                           n=0))
+    difference = list(difflib.unified_diff(before.splitlines(), now.splitlines(), "layout.txt", "sectile.h",
+                                           lineterm="", n=0))
     print("\n".join(difference))
     # A struct may grow: its fields keep their places.
     gone = [line for line in difference if re.match(r"-(?!--)(?!struct \w+: \d+ bytes$)", line)]
-    sys.exit("the C interface has changed: " + ("old programs break: raise SECTILE_API_VERSION, then " if gone else "") +
-             "run layout.py --write")
+    broken = "old programs break: raise SECTILE_API_VERSION, then " if gone else ""
+    sys.exit(f"the C interface has changed: {broken}run layout.py --write")
 
 
 

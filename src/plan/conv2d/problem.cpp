@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMostInt = std::numeric_limits<std::int32_t>::max();
 
-// Numbers of elements and bytes before they are known to fit 63 bits.
+// Numbers of elements and bytes are Wide before they are known to fit 63 bits.
 
 // Saturates far beyond 2^63. Factors are not negative.
 Wide times(Wide a, Wide b) noexcept {
