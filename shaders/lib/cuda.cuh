@@ -97,6 +97,10 @@ __device__ __forceinline__ T subgroup_add(T v) {
   return v;
 }
 
+// The value of the lane whose number differs by these bits.
+template <class T>
+__device__ __forceinline__ T subgroup_xor(T v, const uint bits) { return __shfl_xor_sync(0xffffffffu, v, bits); }
+
 // The next lane's value; the last lane's is its own.
 __device__ __forceinline__ uint subgroup_down(uint v) { return __shfl_down_sync(0xffffffffu, v, 1u); }
 

@@ -1,0 +1,38 @@
+// Stores sums as NVIDIA's matrix units leave them. Of 16 rows lane l of a warp has rows l / 4 and l / 4 + 8; of each 8
+// columns it has the two from 2 * (l % 4) on (PTX ISA, "Matrix Fragments for mma.m16n8k16"; wgmma's are the same).
+// Include after gemm/epilogue.cuh.
+
+// Trades the columns among the four lanes that have a row. Before, v[2 * g + e] is column 2 * (l % 4) + e of the group
+// g of 8 columns; after, the lane has all 8 of group l % 4. Two rounds, as a 4 x 4 matrix is transposed by halves.
+__device__ __forceinline__ void gather_columns(acc_t (&v)[8]) {
+#pragma unroll
+  for (uint bit = 1u; bit <= 2u; bit *= 2u) {
+    const bool upper = (threadIdx.x & bit) != 0u;
+#pragma unroll
+    for (uint g = 0u; g < 4u; ++g) {
+      if ((g & bit) != 0u) continue;
+#pragma unroll
+      for (uint e = 0u; e < 2u; ++e) {
+        acc_t &low = v[2u * g + e], &high = v[2u * (g ^ bit) + e];
+        const acc_t got = subgroup_xor(upper ? low : high, bit);
+        if (upper) low = got;
+        else high = got;
+      }
+    }
+  }
+}
+
+// Applies the epilogue to 32 columns of row m from column n on, and stores them. Each lane's v: its columns of the four
+// groups of 8. All lanes of a warp call it together. What lies outside the result is left out.
+__device__ __forceinline__ void store_columns(const GemmPush& push, const Target& target, uint m, uint n,
+                                              acc_t (&v)[8]) {
+  gather_columns(v);
+  n += threadIdx.x % 4u * 8u;
+#pragma unroll
+  for (uint j = 0u; j < 8u; j += kWidthD) {
+    acc_t run[MAX_RUN];
+#pragma unroll
+    for (uint e = 0u; e < MAX_RUN; ++e) run[e] = v[min(j + e, 7u)];
+    if (m < size_m(push) && n + j < columns(push)) store_run(push, target, m, n + j, run);
+  }
+}
