@@ -6,10 +6,10 @@ __device__ __forceinline__ uint columns(const GemmPush& push) {
   return kFlattenedBatch != 0u ? size_n(push) * batches(push) : size_n(push);
 }
 
-// False for surplus workgroups of a folded grid. Whole workgroups return together, so every barrier is reached by all.
-__device__ __forceinline__ bool locate_tile(const GemmPush& push, Tile& t) {
-  uint id = group_id();
-  const uint tiles_m = (size_m(push) + kTileM - 1u) / kTileM, tiles_n = (columns(push) + kTileN - 1u) / kTileN;
+// Where tile `id` lies, of the tiles of so many rows and columns that the result is divided into. False beyond the last.
+__device__ __forceinline__ bool locate_tile_of(const GemmPush& push, uint id, const uint rows_of, const uint columns_of,
+                                               Tile& t) {
+  const uint tiles_m = (size_m(push) + rows_of - 1u) / rows_of, tiles_n = (columns(push) + columns_of - 1u) / columns_of;
   const uint tiles = tiles_m * tiles_n;
   const uint outer = id / tiles;
   id -= outer * tiles;
@@ -29,8 +29,8 @@ __device__ __forceinline__ bool locate_tile(const GemmPush& push, Tile& t) {
     t.n = id / rows;
     t.m = group * kGroupM + id - t.n * rows;
   }
-  t.m *= kTileM;
-  t.n *= kTileN;
+  t.m *= rows_of;
+  t.n *= columns_of;
   t.k = 0u;
   t.k_end = size_k(push);
   if (kSplit != 0u) {
@@ -38,6 +38,11 @@ __device__ __forceinline__ bool locate_tile(const GemmPush& push, Tile& t) {
     t.k_end = min(t.k_end, t.k + split_k(push));
   }
   return t.batch < (kFlattenedBatch != 0u ? 1u : batches(push));
+}
+
+// False for surplus workgroups of a folded grid. Whole workgroups return together, so every barrier is reached by all.
+__device__ __forceinline__ bool locate_tile(const GemmPush& push, Tile& t) {
+  return locate_tile_of(push, group_id(), kTileM, kTileN, t);
 }
 
 __device__ __forceinline__ uint64 a_address(const GemmPush& push, const Tile& t, uint m, uint k) {

@@ -38,6 +38,14 @@ __device__ __forceinline__ void copy_in(uint to, const TensorMap* map, const int
                  ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4]) : "memory");
 }
 
+// The same to the same place in several workgroups of the cluster, a bit each in `ranks`; tells the barrier of each.
+template <uint rank>
+__device__ __forceinline__ void copy_in_to_all(uint to, const TensorMap* map, const int (&c)[5], uint barrier, uint ranks) {
+  static_assert(rank == 3u);
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;"
+               ::"r"(to), "l"(map), "r"(barrier), "h"(static_cast<unsigned short>(ranks)), "r"(c[0]), "r"(c[1]), "r"(c[2]) : "memory");
+}
+
 // Copies a box from workgroup to global memory. Elements outside the tensor are not written.
 template <uint rank>
 __device__ __forceinline__ void copy_out(const TensorMap* map, uint from, const int (&c)[5]) {

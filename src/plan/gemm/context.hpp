@@ -72,6 +72,7 @@ struct GemmConfig {
   std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (GEMM_SPEC_GROUP_M)
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   Staging staging;                               // registers and workgroup memory
+  bool dynamic_memory = false;                   // the memory's size is the launch's, not the kernel's
   std::uint32_t splits = 1;                      // of K; more than 1: partial sums in scratch, and a second step
   bool can_split = false;                        // see splits_to_balance()
   bool can_tail = false;                         // the tail wave may be split along K, see tail_to_fill()
@@ -99,13 +100,13 @@ inline constexpr std::uint32_t kNoRow = 0xffffffff;  // GemmConfig::row of a row
 
 using GemmStrategy = Strategy<GemmContext, GemmConfig>;
 
-extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2;
+extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2, kGemmWgmma;
 
 std::span<const GemmStrategy* const> gemm_strategies() noexcept;
 
 // Names of the tables' rows, see cost_rows(). A gathered operand has those of matmul_coopmat, then the tap rows.
-std::vector<std::string> matmul_coopmat_rows(), coopmat_tap_rows(), matmul_coopmat2_rows(), matmul_simt_rows(),
-    matvec_rows(), matmul_direct_rows();
+std::vector<std::string> matmul_coopmat_rows(), coopmat_tap_rows(), matmul_coopmat2_rows(), matmul_wgmma_rows(),
+    matmul_simt_rows(), matvec_rows(), matmul_direct_rows();
 
 // `gathered`: what A or B is where it is no stored matrix.
 GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra = nullptr,

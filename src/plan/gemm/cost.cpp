@@ -21,7 +21,8 @@ std::uint32_t row_rate(const GemmContext& c, const CostModel& m, const GemmConfi
 
 std::uint64_t rate_of(const GemmContext& c, const CostModel& m, const GemmConfig& d) {
   const GemmGpuCost& model = m.gemm;
-  const std::uint64_t unit = is_matrix_unit(d.unit) ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
+  const std::uint64_t unit = d.unit == Unit::wgmma    ? model.wgmma_rate * (c.integer() ? 2ull : 1ull)
+                             : is_matrix_unit(d.unit) ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
                              : c.integer() && c.profile.integer_dot_product.value_or(false) ? model.dot_rate
                                                                                             : model.scalar_rate;
   std::uint64_t permille = row_rate(c, m, d);

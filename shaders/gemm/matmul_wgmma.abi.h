@@ -1,0 +1,47 @@
+// Interface of matmul_wgmma (CUDA, sm_90a): a warpgroup that copies operands to workgroup memory, and warpgroups that
+// multiply them. A workgroup computes one tile after another, in steps of the whole grid.
+//
+// Tensor maps: A, then B, of those that the tensor memory accelerator copies, as
+// (the contiguous axis, the other axis, batches). An operand that all batches share has one batch.
+//
+// Workgroup memory, in STAGES steps of K of MATMUL_WGMMA_LINE bytes along K: A's tile, then B's. An operand that is
+// contiguous along K lies in rows of a line each. One that is contiguous across K lies in blocks of
+// MATMUL_WGMMA_ACROSS(tile) rows, a line for each k. Lines are swizzled.
+#ifndef SECTILE_MATMUL_WGMMA_ABI_H
+#define SECTILE_MATMUL_WGMMA_ABI_H
+
+#include "gemm/gemm.abi.h"
+
+#define MATMUL_WGMMA_SPEC_SUB_M 16      // rows of a warpgroup's products: 64 or 128
+#define MATMUL_WGMMA_SPEC_CONSUMERS 17  // warpgroups that multiply
+#define MATMUL_WGMMA_SPEC_PINGPONG 18   // 1: each has tiles of its own; 0: they share a tile, SUB_M rows each
+#define MATMUL_WGMMA_SPEC_STAGES 19
+#define MATMUL_WGMMA_SPEC_CLUSTER_M 20  // workgroups of a cluster along M, which copy B's tile together
+#define MATMUL_WGMMA_SPEC_CLUSTER_N 21  // along N, which copy A's tile together
+#define MATMUL_WGMMA_SPEC_CLUSTER_K 22  // along K, which add up their sums
+#define MATMUL_WGMMA_SPEC_AHEAD 23      // steps in flight of an operand that has no tensor map; at most STAGES
+
+#define MATMUL_WGMMA_SPEC_RESIDENT 24   // workgroups that a multiprocessor holds
+
+#define MATMUL_WGMMA_LINE 128u   // bytes along K of a step
+#define MATMUL_WGMMA_WARPGROUP 128u
+// Rows of a block of an operand of 2 bytes that is contiguous across K.
+#define MATMUL_WGMMA_ACROSS(tile) ((tile) % 64u == 0u ? 64u : (tile) % 32u == 0u ? 32u : 16u)
+// Of a tile that so many workgroups copy together each copies a share of the blocks or, where they cannot be shared, of
+// each block's lines.
+#define MATMUL_WGMMA_BLOCKS(tile) ((tile) / MATMUL_WGMMA_ACROSS(tile))
+#define MATMUL_WGMMA_LINES(tile, tile_k, together) \
+  (MATMUL_WGMMA_BLOCKS(tile) % (together) == 0u ? (tile_k) : (tile_k) / (together))
+// Bytes of an access of so many elements.
+#define MATMUL_WGMMA_ACCESS_BYTES(type, elements)                                                         \
+  ((type) == SECTILE_TYPE_Q4 ? (elements) / 2u                                                            \
+                             : (elements) * ((type) == SECTILE_TYPE_F32                              ? 4u \
+                                             : (type) == SECTILE_TYPE_F16 || (type) == SECTILE_TYPE_BF16 ? 2u : 1u))
+// Accesses of an invocation, of so many elements each, of a step of an operand. TURNED: 16 k of four rows at a time.
+#define MATMUL_WGMMA_ITEMS(tile, run, element_bytes, turned)                                              \
+  ((turned) ? ((tile) * 2u + 127u) / 128u * 16u * (4u / (run))                                            \
+            : (tile) * MATMUL_WGMMA_LINE / ((run) * (element_bytes)) / MATMUL_WGMMA_WARPGROUP)
+// Bytes behind the stages: a pair of barriers for each.
+#define MATMUL_WGMMA_BARRIER_BYTES(stages) (16u * (stages))
+
+#endif

@@ -1,0 +1,248 @@
+//! variant f16
+//! variant f16.staged-a -DSTAGED_A
+//! variant f16.staged-b -DSTAGED_B
+//! variant f16.staged -DSTAGED_A -DSTAGED_B
+//! variant i8 -DINTEGER
+//! variant i8.staged-a -DINTEGER -DSTAGED_A
+//! variant i8.staged-b -DINTEGER -DSTAGED_B
+//! variant i8.staged -DINTEGER -DSTAGED_A -DSTAGED_B
+// Products by warpgroups on sm_90a: one warpgroup copies the operands' steps of K to workgroup memory, the others
+// multiply them there. The copying warpgroup is as many steps ahead as there are stages, also across the ends of tiles.
+// Method: CUTLASS's warp-specialized persistent kernels (cooperative, and "ping-pong", in which warpgroups take turns at
+// tiles and one multiplies while another stores).
+// f16: f16 and bf16, with f32 sums. i8: int8, with int sums. Rows and columns beyond the operands are zeros.
+#include "lib/cuda.cuh"
+#include "gemm/gemm.cuh"
+#include "gemm/matmul_wgmma.abi.h"
+#include "gemm/epilogue.cuh"
+#include "gemm/fragments.cuh"
+#include "lib/tma.cuh"
+#include "lib/pipeline.cuh"
+#include "lib/wgmma.cuh"
+
+constexpr uint kSubM = sectile_constant(MATMUL_WGMMA_SPEC_SUB_M, 64u);
+constexpr uint kConsumers = sectile_constant(MATMUL_WGMMA_SPEC_CONSUMERS, 1u);
+constexpr uint kPingpong = sectile_constant(MATMUL_WGMMA_SPEC_PINGPONG, 0u);
+constexpr uint kStages = sectile_constant(MATMUL_WGMMA_SPEC_STAGES, 2u);
+constexpr uint kClusterM = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_M, 1u);
+constexpr uint kClusterN = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_N, 1u);
+constexpr uint kClusterK = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_K, 1u);
+constexpr uint kResident = sectile_constant(MATMUL_WGMMA_SPEC_RESIDENT, 1u);
+constexpr uint kCluster = kClusterM * kClusterN * kClusterK;
+
+constexpr uint kElementBytes = kType == SECTILE_TYPE_I8 ? 1u : 2u;
+constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
+constexpr uint kLine = MATMUL_WGMMA_LINE;
+constexpr uint kBytesA = kTileM * kLine, kBytesB = kTileN * kLine, kStepBytes = kBytesA + kBytesB;
+constexpr uint kWarpgroup = MATMUL_WGMMA_WARPGROUP;
+
+struct Cluster {
+  uint id, count;          // of this cluster, and how many there are
+  uint m, n, k;            // this workgroup's place in it
+};
+__device__ __forceinline__ Cluster this_cluster() {
+  const uint rank = kCluster > 1u ? cluster_rank() : 0u;
+  return {group_id() / kCluster, gridDim.x * gridDim.y * gridDim.z / kCluster, rank % kClusterM,
+          rank / kClusterM % kClusterN, rank / (kClusterM * kClusterN)};
+}
+
+// The tile of this workgroup among those of cluster tile `id`. One beyond the result's last is computed, and not stored:
+// the others of the cluster need its copies.
+__device__ __forceinline__ bool locate(const GemmPush& push, const Cluster& cluster, uint id, Tile& t) {
+  if (!locate_tile_of(push, id, kTileM * kClusterM, kTileN * kClusterN, t)) return false;
+  t.m += cluster.m * kTileM;
+  t.n += cluster.n * kTileN;
+  if (kClusterK > 1u) {
+    const uint steps = (t.k_end - min(t.k, t.k_end) + kTileK - 1u) / kTileK;
+    const uint each = (steps + kClusterK - 1u) / kClusterK * kTileK;
+    const uint end = t.k_end;
+    t.k = min(t.k + cluster.k * each, end);
+    t.k_end = min(t.k + each, end);
+  }
+  return true;
+}
+__device__ __forceinline__ uint steps_of(const Tile& t) {
+  return t.k < t.k_end ? (t.k_end - t.k + kTileK - 1u) / kTileK : 0u;
+}
+
+// The stages, and the barriers behind them. Of a stage the first is complete when its operands are there, the second
+// when they have been multiplied.
+struct Stages {
+  uint memory, barriers, own;   // own: what invocations keep of the steps in flight
+  uint index, parity;           // of the stage that comes next
+
+  __device__ __forceinline__ uint full() const { return barriers + 16u * index; }
+  __device__ __forceinline__ uint empty() const { return barriers + 16u * index + 8u; }
+  __device__ __forceinline__ uint a() const { return memory + index * kStepBytes; }
+  __device__ __forceinline__ uint b() const { return memory + index * kStepBytes + kBytesA; }
+  __device__ __forceinline__ void next() {
+    if (++index == kStages) {
+      index = 0u;
+      parity ^= 1u;
+    }
+  }
+  __device__ __forceinline__ void skip(uint steps) {
+    index += steps;
+    parity ^= index / kStages & 1u;
+    index %= kStages;
+  }
+};
+
+#include "gemm/wgmma_copy.cuh"
+
+// ---- products
+
+// Sums of kSubM rows, 64 of them at a time.
+constexpr uint kParts = kSubM / 64u, kSums = kTileN / 2u;
+constexpr uint kStepProducts = kLine / 32u;   // products of 32 bytes along K
+constexpr uint kAcrossLine = MATMUL_WGMMA_ACROSS(kTileN) * kElementBytes;
+constexpr uint64 kLayoutA = kAlongKA ? operand_layout(kLine, 0u) : operand_layout(kLine, kTileK * kLine);
+constexpr uint64 kLayoutB = kAlongKB ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
+
+// Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
+__device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
+                                               acc_t (&sums)[kParts][kSums]) {
+  // By the first products themselves (their `continued`) it would cost less, but the compiler would take the sums of one
+  // tile for what the next one's begin with, and spill.
+#pragma unroll
+  for (uint p = 0u; p < kParts; ++p)
+#pragma unroll
+    for (uint i = 0u; i < kSums; ++i) sums[p][i] = 0;
+  if (steps == 0u) return;
+  const uint from = row * kLine;   // also of blocks of 64 rows across K: each has 64 lines
+  Stages done = stages;
+#pragma unroll 1
+  for (uint step = 0u; step < steps; ++step) {
+    await_phase(stages.full(), stages.parity);
+#pragma unroll
+    for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
+    begin_products();
+    const uint64 a = operand_at(kLayoutA, stages.a() + from), b = operand_at(kLayoutB, stages.b());
+#pragma unroll
+    for (uint k = 0u; k < kStepProducts; ++k)
+#pragma unroll
+      for (uint p = 0u; p < kParts; ++p) {
+        const uint along_a = kAlongKA ? 32u * k + 64u * kLine * p : 16u * kLine * k + kTileK * kLine * p;
+        const uint along_b = kAlongKB ? 32u * k : 16u * kAcrossLine * k;
+        add_products<kTileN, !kAlongKA, !kAlongKB>(sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
+      }
+    commit_products();
+#pragma unroll
+    for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
+    stages.next();
+    if (step != 0u) {
+      await_products<1>();   // those of the step before have read their stage
+      release(done, cluster);
+      done.next();
+    }
+  }
+  await_products<0>();
+#pragma unroll
+  for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
+  release(done, cluster);
+}
+
+// ---- results
+
+__device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row,
+                                           const acc_t (&sums)[kParts][kSums]) {
+  const Target target = target_of(push, t);
+  const uint lane = threadIdx.x % 32u, warp = threadIdx.x % kWarpgroup / 32u;
+#pragma unroll
+  for (uint p = 0u; p < kParts; ++p)
+#pragma unroll
+    for (uint r = 0u; r < 2u; ++r) {
+      const uint m = t.m + row + 64u * p + 16u * warp + 8u * r + lane / 4u;
+#pragma unroll
+      for (uint n = 0u; n < kTileN; n += 32u) {
+        acc_t v[8];
+#pragma unroll
+        for (uint i = 0u; i < 8u; ++i) {
+          const uint group = n / 8u + i / 2u;
+          v[i] = group < kTileN / 8u ? sums[p][4u * group % kSums + 2u * r + i % 2u] : acc_t(0);
+        }
+        store_columns(push, target, m, t.n + n, v, min(kTileN - n, 32u));
+      }
+    }
+}
+
+// Adds up what the workgroups along K have summed: each stores its sums in its own workgroup memory, and adds a share of
+// the columns over all of them, in their order. The stages are free: a workgroup has one tile.
+constexpr uint kShare = kTileN / kClusterK;   // columns
+__device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
+                                            uint row, const acc_t (&sums)[kParts][kSums], uint consumer) {
+  const uint thread = threadIdx.x % kWarpgroup;
+  named_barrier(1u, kConsumers * kWarpgroup);   // orders all products' reads of the stages before the stores
+  const uint own = memory + (consumer * kParts * kSums * kWarpgroup + thread) * 4u;
+#pragma unroll
+  for (uint p = 0u; p < kParts; ++p)
+#pragma unroll
+    for (uint i = 0u; i < kSums; ++i) store_shared_word(own + (p * kSums + i) * kWarpgroup * 4u, word_of(sums[p][i]));
+  cluster_barrier();   // orders all workgroups' stores of sums before their loads
+  const Target target = target_of(push, t);
+  const uint lane = thread % 32u, warp = thread / 32u;
+#pragma unroll
+  for (uint p = 0u; p < kParts; ++p)
+#pragma unroll
+    for (uint r = 0u; r < 2u; ++r)
+#pragma unroll
+      for (uint n = 0u; n < kShare; n += 32u) {
+        const uint first = cluster.k * kShare + n;
+        acc_t v[8];
+#pragma unroll
+        for (uint i = 0u; i < 8u; ++i) {
+          v[i] = 0;
+          if (n + i / 2u * 8u >= kShare) continue;
+          const uint sum = p * kSums + first / 2u + i / 2u * 4u + 2u * r + i % 2u;
+#pragma unroll
+          for (uint k = 0u; k < kClusterK; ++k) v[i] = plus(v[i], acc_of(load_at(own + sum * kWarpgroup * 4u, k * kClusterM * kClusterN + cluster.n * kClusterM + cluster.m)));
+        }
+        store_columns(push, target, t.m + row + 64u * p + 16u * warp + 8u * r + lane / 4u, t.n + first, v,
+                      min(kShare - n, 32u));
+      }
+}
+
+__device__ __forceinline__ void consume(const GemmPush& push, const Cluster& cluster, Stages stages, uint consumer) {
+  const uint row = kPingpong != 0u ? 0u : consumer * kSubM;
+  uint turn = 0u;
+  Tile t;
+  for (uint id = cluster.id; locate(push, cluster, id, t); id += cluster.count) {
+    const uint steps = steps_of(t);
+    if (kPingpong != 0u && turn++ % kConsumers != consumer) {
+      stages.skip(steps);
+      continue;
+    }
+    acc_t sums[kParts][kSums];
+    multiply_steps(stages, cluster, row, steps, sums);
+    if constexpr (kClusterK > 1u) store_added(push, t, cluster, stages.memory, row, sums, consumer);
+    else store_sums(push, t, row, sums);
+  }
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
+    sectile_main(const __grid_constant__ GemmPush push MAP_PARAMETERS) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  const uint start = shared_address(memory), barriers = start + kStages * kStepBytes;
+  Stages stages{start, barriers, barriers + MATMUL_WGMMA_BARRIER_BYTES(kStages), 0u, 0u};
+  const Cluster cluster = this_cluster();
+  if (threadIdx.x == 0u) {
+    for (uint i = 0u; i < kStages; ++i) {
+      make_barrier(stages.barriers + 16u * i, kFillers);
+      make_barrier(stages.barriers + 16u * i + 8u, kReleases);
+    }
+    publish_barriers();
+  }
+  // orders the making of the barriers before their use, by other workgroups too
+  if (kCluster > 1u) cluster_barrier();
+  else __syncthreads();
+  if (threadIdx.x < kWarpgroup) {
+    keep_registers<kProducerRegisters>();
+    produce(push, cluster, stages MAP_ARGUMENTS);
+    if (kClusterK > 1u) cluster_barrier();   // that of store_added
+  } else {
+    take_registers<kConsumerRegisters>();
+    consume(push, cluster, stages, threadIdx.x / kWarpgroup - 1u);
+  }
+  // The memory of a workgroup stays until the others' copies, arrivals and loads are done.
+  if (kCluster > 1u) cluster_barrier();
+}

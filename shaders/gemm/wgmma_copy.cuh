@@ -1,0 +1,168 @@
+// How matmul_wgmma's first warpgroup brings the operands' steps of K to workgroup memory. Include after this kernel's
+// Cluster, Tile locations and Stages.
+// An operand has a tensor map, and one invocation starts copies of whole boxes; or (STAGED_A, STAGED_B) all invocations
+// load it, kAhead steps before it is multiplied: rows that no tensor map takes, elements that are converted, and int8
+// across K, which the products take along K only.
+
+#ifdef STAGED_A
+constexpr bool kStagedA = true;
+#define MAP_A_PARAMETER
+#define MAP_A_POINTER nullptr
+#else
+constexpr bool kStagedA = false;
+#define MAP_A_PARAMETER , const __grid_constant__ TensorMap map_a
+#define MAP_A_POINTER &map_a
+#endif
+#ifdef STAGED_B
+constexpr bool kStagedB = true;
+#define MAP_B_PARAMETER
+#define MAP_B_POINTER nullptr
+#else
+constexpr bool kStagedB = false;
+#define MAP_B_PARAMETER , const __grid_constant__ TensorMap map_b
+#define MAP_B_POINTER &map_b
+#endif
+#define MAP_PARAMETERS MAP_A_PARAMETER MAP_B_PARAMETER
+#define MAP_ARGUMENTS , MAP_A_POINTER, MAP_B_POINTER
+
+constexpr bool kStaged = kStagedA || kStagedB;
+constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB);
+// Arrivals that complete a barrier: those who fill a stage, and the warps that release it. Each workgroup whose copies
+// reach a stage waits until it is free.
+constexpr uint kFillers = (kMapBytes != 0u ? 1u : 0u) + (kStaged ? kWarpgroup : 0u);
+constexpr uint kReleases = kWarpgroup / 32u * (kPingpong != 0u ? 1u : kConsumers) * (kClusterM + kClusterN - 1u);
+
+// A multiprocessor has 65536, 168 for each of three warpgroups at the start.
+constexpr uint kProducerRegisters = kConsumers == 1u || kResident > 1u ? 0u : kStaged ? 104u : 40u;
+constexpr uint kConsumerRegisters = kConsumers == 1u || kResident > 1u ? 0u : kStaged ? 200u : 232u;
+
+__device__ __forceinline__ uint rank_in(const Cluster& cluster, uint m, uint n) {
+  return (cluster.k * kClusterN + n) * kClusterM + m;
+}
+// The calling warp has read the stage: tells those whose copies fill it.
+__device__ __forceinline__ void release(const Stages& stage, const Cluster& cluster) {
+  const uint lane = threadIdx.x % 32u;
+  if (kClusterM * kClusterN == 1u) {
+    if (lane == 0u) arrive(stage.empty());
+  } else if (lane < kClusterM + kClusterN - 1u) {
+    const uint other = lane - kClusterM;   // of those along N, this workgroup left out
+    const uint rank = lane < kClusterM ? rank_in(cluster, lane, cluster.n)
+                                       : rank_in(cluster, cluster.m, other + (other >= cluster.n ? 1u : 0u));
+    arrive_at(stage.empty(), rank);
+  }
+}
+
+// ---- tensor maps
+
+// Copies an operand's tile, or this workgroup's share of it to all that need it: workgroup number `share` of `together`,
+// `to_ranks` one bit each.
+__device__ __forceinline__ void copy_operand(const TensorMap* map, uint to, uint barrier, const bool along_k,
+                                             const uint tile, const uint together, uint share, uint to_ranks, uint row,
+                                             uint k, uint batch) {
+  const auto copy = [&](uint at, uint inner, uint outer) {
+    const int c[5] = {int(inner), int(outer), int(batch), 0, 0};
+    if (together > 1u) copy_in_to_all<3>(at, map, c, barrier, to_ranks);
+    else copy_in<3>(at, map, c, barrier);
+  };
+  if (along_k) {
+    const uint rows = tile / together;
+    copy(to + share * rows * kLine, k, row + share * rows);
+    return;
+  }
+  const uint across = MATMUL_WGMMA_ACROSS(tile), line = across * kElementBytes, blocks = tile / across;
+  const uint lines = MATMUL_WGMMA_LINES(tile, kTileK, together);
+  const bool by_blocks = lines == kTileK;
+  const uint own = by_blocks ? blocks / together : blocks;
+#pragma unroll
+  for (uint i = 0u; i < own; ++i) {
+    const uint block = by_blocks ? share * own + i : i, first = by_blocks ? 0u : share * lines;
+    copy(to + (block * kTileK + first) * line, row + block * across, k + first);
+  }
+}
+__device__ __forceinline__ void copy_maps(const GemmPush& push, const Cluster& cluster, const Stages& stage,
+                                          const Tile& t, uint k, const TensorMap* map_a, const TensorMap* map_b) {
+  arrive_expecting(stage.full(), kMapBytes);
+  uint along_n = 0u, along_m = 0u;   // the workgroups that have A's tile too, and B's
+#pragma unroll
+  for (uint n = 0u; n < kClusterN; ++n) along_n |= 1u << rank_in(cluster, cluster.m, n);
+#pragma unroll
+  for (uint m = 0u; m < kClusterM; ++m) along_m |= 1u << rank_in(cluster, m, cluster.n);
+  if (!kStagedA)
+    copy_operand(map_a, stage.a(), stage.full(), kAlongKA, kTileM, kClusterN, cluster.n, along_n, t.m, k,
+                 kBatched != 0u && a_batch(push) != 0u ? t.batch : 0u);
+  if (!kStagedB)
+    copy_operand(map_b, stage.b(), stage.full(), kAlongKB, kTileN, kClusterM, cluster.m, along_m, t.n, k,
+                 kBatched != 0u && b_batch(push) != 0u ? t.batch : 0u);
+}
+
+// ---- operands that invocations load
+
+#include "gemm/wgmma_stage.cuh"
+
+// ---- all steps of all tiles
+
+// A step of K of a tile, and its stage.
+struct Cursor {
+  Stages stage;
+  uint id;
+  Tile t;
+  bool inside;   // false after the last
+
+  __device__ __forceinline__ void begin(const GemmPush& push, const Cluster& cluster) {
+    inside = locate(push, cluster, id, t);
+    while (inside && t.k >= t.k_end) {   // a split beyond the end of K
+      id += cluster.count;
+      inside = locate(push, cluster, id, t);
+    }
+  }
+  __device__ __forceinline__ void next(const GemmPush& push, const Cluster& cluster) {
+    stage.next();
+    t.k += kTileK;
+    if (t.k < t.k_end) return;
+    id += cluster.count;
+    begin(push, cluster);
+  }
+};
+
+__device__ __forceinline__ void produce(const GemmPush& push, const Cluster& cluster, const Stages& stages,
+                                        const TensorMap* map_a, const TensorMap* map_b) {
+  Cursor ahead;
+  ahead.stage = stages;
+  ahead.id = cluster.id;
+  ahead.begin(push, cluster);
+  if constexpr (!kStaged) {
+    if (threadIdx.x == 0u)
+      for (; ahead.inside; ahead.next(push, cluster)) {
+        await_phase(ahead.stage.empty(), ahead.stage.parity ^ 1u);
+        copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
+      }
+    __syncwarp();
+  } else {
+    // The steps of `behind` are finished in the order in which they began, kAhead steps later.
+    Cursor behind = ahead;
+    uint begun = 0u, slot_ahead = 0u, slot_behind = 0u;
+#pragma unroll 1
+    while (behind.inside) {
+      if (begun < kAhead) {
+        if (ahead.inside) {
+          await_phase(ahead.stage.empty(), ahead.stage.parity ^ 1u);
+          if (kMapBytes != 0u && threadIdx.x == 0u)
+            copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
+          begin_loads(push, ahead.stage, ahead.t, slot_ahead);
+          ahead.next(push, cluster);
+        }
+        commit_copies();   // also where nothing began: the count of groups says which one is finished
+        slot_ahead = slot_ahead + 1u == kAhead ? 0u : slot_ahead + 1u;
+        ++begun;
+        continue;
+      }
+      await_copy_groups<kAhead - 1u>();
+      finish_loads(push, behind.stage, behind.t, slot_behind);
+      publish_to_copies();   // to the products, which read workgroup memory as copies do
+      arrive(behind.stage.full());
+      behind.next(push, cluster);
+      slot_behind = slot_behind + 1u == kAhead ? 0u : slot_behind + 1u;
+      --begun;
+    }
+  }
+}

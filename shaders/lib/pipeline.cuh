@@ -1,0 +1,76 @@
+// mbarriers that producers and consumers of workgroup memory wait on, clusters of workgroups, and registers that
+// warpgroups trade, all of sm_90 and later (PTX ISA, "mbarrier", "mapa", "setmaxnreg"). Include after lib/tma.cuh.
+// A barrier is named by its address in workgroup memory. It has completed phase 0 after as many arrivals as it was
+// made with, and all bytes that were expected; then phase 1, and so on. Waiters give the phase's parity.
+
+__device__ __forceinline__ void make_barrier(uint barrier, uint arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
+// Makes barriers visible to the copy engine and to the other workgroups of the cluster.
+__device__ __forceinline__ void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+
+// Arrives, and expects so many bytes besides.
+__device__ __forceinline__ void arrive_expecting(uint barrier, uint bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void arrive(uint barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+// The same barrier of workgroup `rank` of the cluster.
+__device__ __forceinline__ void arrive_at(uint barrier, uint rank) {
+  asm volatile(
+      "{\n .reg .b32 there;\n mapa.shared::cluster.u32 there, %0, %1;\n"
+      " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(rank)
+      : "memory");
+}
+// Arrives as soon as this invocation's copies by cp.async have landed; the arrival was counted when the barrier was made.
+__device__ __forceinline__ void arrive_after_copies(uint barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+// Returns once the phase with this parity is complete.
+__device__ __forceinline__ void await_phase(uint barrier, uint parity) {
+  asm volatile(
+      "{\n .reg .pred done;\n again:\n mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      " @done bra over;\n bra again;\n over:\n}" ::"r"(barrier), "r"(parity)
+      : "memory");
+}
+
+// ---- clusters
+
+__device__ __forceinline__ uint cluster_rank() {
+  uint rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+// All invocations of all workgroups of the cluster come here; orders what they did with workgroup memory.
+__device__ __forceinline__ void cluster_barrier() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// Stores a word to workgroup memory by its address.
+__device__ __forceinline__ void store_shared_word(uint address, uint v) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
+}
+// A word at the same place in the memory of workgroup `rank`.
+__device__ __forceinline__ uint load_at(uint address, uint rank) {
+  uint there, v;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(there) : "memory");
+  return v;
+}
+
+// ---- warpgroups
+
+// The calling warpgroup gives up or takes registers, so that it has so many: a multiple of 8.
+// 0: as many as it has.
+template <uint count>
+__device__ __forceinline__ void keep_registers() {
+  if constexpr (count != 0u) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+}
+template <uint count>
+__device__ __forceinline__ void take_registers() {
+  if constexpr (count != 0u) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+}
+// A barrier of `invocations` invocations; 0 is __syncthreads()'s.
+__device__ __forceinline__ void named_barrier(uint number, const uint invocations) {
+  asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(invocations) : "memory");
+}

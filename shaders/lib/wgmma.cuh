@@ -1,0 +1,107 @@
+// Products of a warpgroup's matrices on sm_90a: both operands in workgroup memory, sums in registers (PTX ISA,
+// "wgmma.mma_async"). Include after lib/cuda.cuh and gemm/base.cuh, which has acc_t and kType.
+// A lane's sums: rows 16 * warp + lane / 4 and 8 more, of each 8 columns the two from 2 * (lane % 4) on; sum
+// 4 * g + 2 * r + c is column c of row r of the group g of 8 columns.
+
+// How an operand lies in workgroup memory, in lines whose chunks of 16 bytes are swizzled as tensor maps do it. `line`:
+// bytes of a line, 32, 64 or 128. Along K a line is a row, and the lines follow each other. Across K a line is one k of
+// as many rows as it has; the next rows are `block` bytes further on.
+__device__ __forceinline__ constexpr uint64 operand_layout(const uint line, const uint block) {
+  const uint swizzle = line == 128u ? 1u : line == 64u ? 2u : 3u;
+  return uint64(swizzle) << 62 | uint64(8u * line >> 4) << 32 | uint64(block >> 4) << 16;
+}
+__device__ __forceinline__ uint64 operand_at(const uint64 layout, uint address) {
+  return layout | (address & 0x3ffffu) >> 4;
+}
+
+// Orders earlier accesses to sums and to workgroup memory before the products that follow.
+__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Returns when at most `pending` groups of products are not finished.
+template <uint pending>
+__device__ __forceinline__ void await_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+#ifdef INTEGER
+#define SECTILE_SUM(v) "+r"(v)
+#define SECTILE_PRODUCT(n, type, names, a, b, add, across_a, across_b, ...)                                       \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #add ", 0;\n"                                                \
+               "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32.s8.s8 {" names "}, %" #a ", %" #b ", p;\n}"        \
+               : __VA_ARGS__                                                                                      \
+               : "l"(at_a), "l"(at_b), "r"(continued))
+#else
+#define SECTILE_SUM(v) "+f"(v)
+#define SECTILE_PRODUCT(n, type, names, a, b, add, across_a, across_b, ...)                                       \
+  asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #add ", 0;\n"                                                \
+               "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" names "}, %" #a ", %" #b       \
+               ", p, 1, 1, %" #across_a ", %" #across_b ";\n}"                                                    \
+               : __VA_ARGS__                                                                                      \
+               : "l"(at_a), "l"(at_b), "r"(continued), "n"(kAcrossA), "n"(kAcrossB))
+#endif
+#define SECTILE_NAMES0 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define SECTILE_NAMES1 "%8, %9, %10, %11, %12, %13, %14, %15"
+#define SECTILE_NAMES2 "%16, %17, %18, %19, %20, %21, %22, %23"
+#define SECTILE_NAMES3 "%24, %25, %26, %27, %28, %29, %30, %31"
+#define SECTILE_NAMES4 "%32, %33, %34, %35, %36, %37, %38, %39"
+#define SECTILE_NAMES5 "%40, %41, %42, %43, %44, %45, %46, %47"
+#define SECTILE_NAMES6 "%48, %49, %50, %51, %52, %53, %54, %55"
+#define SECTILE_NAMES7 "%56, %57, %58, %59, %60, %61, %62, %63"
+#define SECTILE_NAMES8 "%64, %65, %66, %67, %68, %69, %70, %71"
+#define SECTILE_NAMES9 "%72, %73, %74, %75, %76, %77, %78, %79"
+#define SECTILE_NAMES10 "%80, %81, %82, %83, %84, %85, %86, %87"
+#define SECTILE_NAMES11 "%88, %89, %90, %91, %92, %93, %94, %95"
+#define SECTILE_NAMES12 "%96, %97, %98, %99, %100, %101, %102, %103"
+#define SECTILE_NAMES13 "%104, %105, %106, %107, %108, %109, %110, %111"
+#define SECTILE_NAMES14 "%112, %113, %114, %115, %116, %117, %118, %119"
+#define SECTILE_NAMES15 "%120, %121, %122, %123, %124, %125, %126, %127"
+#define SECTILE_SUMS(i) \
+  SECTILE_SUM(d[8u * (i) + 0u]), SECTILE_SUM(d[8u * (i) + 1u]), SECTILE_SUM(d[8u * (i) + 2u]), SECTILE_SUM(d[8u * (i) + 3u]), \
+  SECTILE_SUM(d[8u * (i) + 4u]), SECTILE_SUM(d[8u * (i) + 5u]), SECTILE_SUM(d[8u * (i) + 6u]), SECTILE_SUM(d[8u * (i) + 7u])
+
+// Keeps the compiler from moving accesses to sums past here.
+template <uint count>
+__device__ __forceinline__ void pin_sums(acc_t (&d)[count]) {
+#pragma unroll
+  for (uint i = 0u; i < count; ++i) asm volatile("" : SECTILE_SUM(d[i])::"memory");
+}
+
+// d = A B + (continued ? d : 0): 64 rows of A, `columns` of B, 32 bytes along K of each.
+template <uint columns, bool kAcrossA, bool kAcrossB>
+__device__ __forceinline__ void add_products(acc_t (&d)[columns / 2u], uint64 at_a, uint64 at_b, uint continued) {
+#define SECTILE_PRODUCT16(type) \
+  SECTILE_PRODUCT(16, type, SECTILE_NAMES0, 8, 9, 10, 11, 12, SECTILE_SUMS(0))
+#define SECTILE_PRODUCT32(type) \
+  SECTILE_PRODUCT(32, type, SECTILE_NAMES0 ", " SECTILE_NAMES1, 16, 17, 18, 19, 20, SECTILE_SUMS(0), SECTILE_SUMS(1))
+#define SECTILE_PRODUCT64(type) \
+  SECTILE_PRODUCT(64, type, SECTILE_NAMES0 ", " SECTILE_NAMES1 ", " SECTILE_NAMES2 ", " SECTILE_NAMES3, 32, 33, 34, 35, 36, SECTILE_SUMS(0), SECTILE_SUMS(1), SECTILE_SUMS(2), SECTILE_SUMS(3))
+#define SECTILE_PRODUCT96(type) \
+  SECTILE_PRODUCT(96, type, SECTILE_NAMES0 ", " SECTILE_NAMES1 ", " SECTILE_NAMES2 ", " SECTILE_NAMES3 ", " SECTILE_NAMES4 ", " SECTILE_NAMES5, 48, 49, 50, 51, 52, SECTILE_SUMS(0), SECTILE_SUMS(1), SECTILE_SUMS(2), SECTILE_SUMS(3), SECTILE_SUMS(4), SECTILE_SUMS(5))
+#define SECTILE_PRODUCT128(type) \
+  SECTILE_PRODUCT(128, type, SECTILE_NAMES0 ", " SECTILE_NAMES1 ", " SECTILE_NAMES2 ", " SECTILE_NAMES3 ", " SECTILE_NAMES4 ", " SECTILE_NAMES5 ", " SECTILE_NAMES6 ", " SECTILE_NAMES7, 64, 65, 66, 67, 68, SECTILE_SUMS(0), SECTILE_SUMS(1), SECTILE_SUMS(2), SECTILE_SUMS(3), SECTILE_SUMS(4), SECTILE_SUMS(5), SECTILE_SUMS(6), SECTILE_SUMS(7))
+#define SECTILE_PRODUCT160(type) \
+  SECTILE_PRODUCT(160, type, SECTILE_NAMES0 ", " SECTILE_NAMES1 ", " SECTILE_NAMES2 ", " SECTILE_NAMES3 ", " SECTILE_NAMES4 ", " SECTILE_NAMES5 ", " SECTILE_NAMES6 ", " SECTILE_NAMES7 ", " SECTILE_NAMES8 ", " SECTILE_NAMES9, 80, 81, 82, 83, 84, SECTILE_SUMS(0), SECTILE_SUMS(1), SECTILE_SUMS(2), SECTILE_SUMS(3), SECTILE_SUMS(4), SECTILE_SUMS(5), SECTILE_SUMS(6), SECTILE_SUMS(7), SECTILE_SUMS(8), SECTILE_SUMS(9))
+#define SECTILE_PRODUCT192(type) \
+  SECTILE_PRODUCT(192, type, SECTILE_NAMES0 ", " SECTILE_NAMES1 ", " SECTILE_NAMES2 ", " SECTILE_NAMES3 ", " SECTILE_NAMES4 ", " SECTILE_NAMES5 ", " SECTILE_NAMES6 ", " SECTILE_NAMES7 ", " SECTILE_NAMES8 ", " SECTILE_NAMES9 ", " SECTILE_NAMES10 ", " SECTILE_NAMES11, 96, 97, 98, 99, 100, SECTILE_SUMS(0), SECTILE_SUMS(1), SECTILE_SUMS(2), SECTILE_SUMS(3), SECTILE_SUMS(4), SECTILE_SUMS(5), SECTILE_SUMS(6), SECTILE_SUMS(7), SECTILE_SUMS(8), SECTILE_SUMS(9), SECTILE_SUMS(10), SECTILE_SUMS(11))
+#define SECTILE_PRODUCT224(type) \
+  SECTILE_PRODUCT(224, type, SECTILE_NAMES0 ", " SECTILE_NAMES1 ", " SECTILE_NAMES2 ", " SECTILE_NAMES3 ", " SECTILE_NAMES4 ", " SECTILE_NAMES5 ", " SECTILE_NAMES6 ", " SECTILE_NAMES7 ", " SECTILE_NAMES8 ", " SECTILE_NAMES9 ", " SECTILE_NAMES10 ", " SECTILE_NAMES11 ", " SECTILE_NAMES12 ", " SECTILE_NAMES13, 112, 113, 114, 115, 116, SECTILE_SUMS(0), SECTILE_SUMS(1), SECTILE_SUMS(2), SECTILE_SUMS(3), SECTILE_SUMS(4), SECTILE_SUMS(5), SECTILE_SUMS(6), SECTILE_SUMS(7), SECTILE_SUMS(8), SECTILE_SUMS(9), SECTILE_SUMS(10), SECTILE_SUMS(11), SECTILE_SUMS(12), SECTILE_SUMS(13))
+#define SECTILE_PRODUCT256(type) \
+  SECTILE_PRODUCT(256, type, SECTILE_NAMES0 ", " SECTILE_NAMES1 ", " SECTILE_NAMES2 ", " SECTILE_NAMES3 ", " SECTILE_NAMES4 ", " SECTILE_NAMES5 ", " SECTILE_NAMES6 ", " SECTILE_NAMES7 ", " SECTILE_NAMES8 ", " SECTILE_NAMES9 ", " SECTILE_NAMES10 ", " SECTILE_NAMES11 ", " SECTILE_NAMES12 ", " SECTILE_NAMES13 ", " SECTILE_NAMES14 ", " SECTILE_NAMES15, 128, 129, 130, 131, 132, SECTILE_SUMS(0), SECTILE_SUMS(1), SECTILE_SUMS(2), SECTILE_SUMS(3), SECTILE_SUMS(4), SECTILE_SUMS(5), SECTILE_SUMS(6), SECTILE_SUMS(7), SECTILE_SUMS(8), SECTILE_SUMS(9), SECTILE_SUMS(10), SECTILE_SUMS(11), SECTILE_SUMS(12), SECTILE_SUMS(13), SECTILE_SUMS(14), SECTILE_SUMS(15))
+#define SECTILE_PRODUCTS(n)                                  \
+  if constexpr (columns == n##u) {                           \
+    if constexpr (kType == SECTILE_TYPE_BF16) {              \
+      SECTILE_PRODUCT##n("bf16");                            \
+    } else {                                                 \
+      SECTILE_PRODUCT##n("f16");                             \
+    }                                                        \
+  }
+  SECTILE_PRODUCTS(16)
+  SECTILE_PRODUCTS(32)
+  SECTILE_PRODUCTS(64)
+  SECTILE_PRODUCTS(96)
+  SECTILE_PRODUCTS(128)
+  SECTILE_PRODUCTS(160)
+  SECTILE_PRODUCTS(192)
+  SECTILE_PRODUCTS(224)
+  SECTILE_PRODUCTS(256)
+}

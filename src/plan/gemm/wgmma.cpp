@@ -1,0 +1,257 @@
+// matmul_wgmma: a warpgroup that copies tiles to workgroup memory, and warpgroups that multiply them (CUDA, sm_90a).
+#include "context.hpp"
+#include "split.hpp"
+
+#include "gemm/matmul_wgmma.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace matmul_wgmma {
+namespace {
+
+struct Row {
+  std::uint32_t tile_m, tile_n;  // a workgroup's tile
+  std::uint32_t consumers = 2;   // warpgroups that multiply
+  bool pingpong = false;         // each has tiles of its own
+  std::uint32_t cluster_m = 1, cluster_n = 1, cluster_k = 1;
+  std::uint32_t resident = 1;  // workgroups of a multiprocessor
+  ShapeGeneric generic = ShapeGeneric::kNo;
+
+  constexpr std::uint32_t sub_m() const { return pingpong ? tile_m : tile_m / consumers; }
+  constexpr std::uint32_t workgroup() const { return MATMUL_WGMMA_WARPGROUP * (1 + consumers); }
+  constexpr std::uint32_t cluster() const { return cluster_m * cluster_n * cluster_k; }
+};
+
+// clang-format off
+constexpr Row kTable[] = {
+    {.tile_m = 128, .tile_n = 256, .cluster_m = 2},
+    {.tile_m = 128, .tile_n = 256, .cluster_n = 2},
+    {.tile_m = 128, .tile_n = 256},
+    {.tile_m = 256, .tile_n = 128, .cluster_n = 2},
+    {.tile_m = 256, .tile_n = 128, .cluster_m = 2},
+    {.tile_m = 256, .tile_n = 128},
+    {.tile_m = 64, .tile_n = 256, .pingpong = true, .cluster_m = 2},
+    {.tile_m = 64, .tile_n = 256, .pingpong = true},
+    {.tile_m = 128, .tile_n = 128, .pingpong = true, .cluster_m = 2},
+    {.tile_m = 128, .tile_n = 128, .pingpong = true},
+    {.tile_m = 128, .tile_n = 192},
+    {.tile_m = 128, .tile_n = 192, .cluster_m = 2},
+    {.tile_m = 128, .tile_n = 160},
+    {.tile_m = 128, .tile_n = 128},
+    {.tile_m = 128, .tile_n = 128, .cluster_m = 2},
+    {.tile_m = 128, .tile_n = 96},
+    {.tile_m = 128, .tile_n = 64},
+    {.tile_m = 128, .tile_n = 64, .cluster_k = 2},
+    {.tile_m = 128, .tile_n = 32, .resident = 2},
+    {.tile_m = 64, .tile_n = 128, .consumers = 1},
+    {.tile_m = 64, .tile_n = 128, .pingpong = true},
+    {.tile_m = 64, .tile_n = 128, .consumers = 1, .resident = 2},
+    {.tile_m = 64, .tile_n = 64, .consumers = 1, .resident = 3},
+    {.tile_m = 64, .tile_n = 32, .consumers = 1, .resident = 3},
+    {.tile_m = 64, .tile_n = 16, .consumers = 1, .resident = 3},
+    {.tile_m = 128, .tile_n = 16, .resident = 2},
+    {.tile_m = 128, .tile_n = 128, .cluster_k = 2},
+    {.tile_m = 128, .tile_n = 128, .cluster_k = 4},
+    {.tile_m = 64, .tile_n = 128, .consumers = 1, .cluster_k = 2},
+    {.tile_m = 64, .tile_n = 128, .consumers = 1, .cluster_k = 4},
+    {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 2},
+    {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 4},
+    {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 8},
+    {.tile_m = 128, .tile_n = 32, .cluster_k = 4},
+};
+// clang-format on
+
+bool integer_across(const GemmContext& c, bool b) { return c.integer() && !c.along_k(b); }
+
+// Whether the tensor memory accelerator cannot copy the operand as the products need it.
+bool staged(const GemmContext& c, bool b) {
+  const Gemm& g = c.gemm;
+  const std::uint32_t type = b ? c.b_type : c.a_type;
+  if (type != c.type || (!b && g.a_scale) || integer_across(c, b)) return true;
+  const std::int64_t bytes = type_bytes(type), ld = b ? g.at.ldb : g.at.lda, batch = b ? g.at.b_batch : g.at.a_batch;
+  return (b ? g.b_align : g.a_align) % 16 != 0 || ld * bytes % 16 != 0 || (g.batch > 1 && batch * bytes % 16 != 0);
+}
+
+std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
+
+// Bytes that invocations keep of an operand, for each step in flight.
+std::uint32_t slot_bytes(const GemmContext& c, const Row& r, std::uint32_t width, bool b) {
+  if (!staged(c, b)) return 0;
+  const std::uint32_t type = b ? c.b_type : c.a_type, tile = b ? r.tile_n : r.tile_m;
+  const bool turned = integer_across(c, b), converted = type != c.type || (!b && c.gemm.a_scale);
+  const std::uint32_t run = turned ? (width < 4 ? 1 : 4) : width;
+  const std::uint32_t access = MATMUL_WGMMA_ACCESS_BYTES(type, run);
+  if (access < 4 || (!turned && !converted)) return 0;
+  const std::uint32_t items = MATMUL_WGMMA_ITEMS(tile, run, type_bytes(c.type), turned);
+  return items * access * MATMUL_WGMMA_WARPGROUP;
+}
+
+struct Memory {
+  std::uint32_t stages = 0, ahead = 1, bytes = 0;
+};
+
+// As many stages as fit. Where steps in flight need memory too, as many of them.
+Memory memory_of(const GemmContext& c, const Row& r, const GemmConfig& d) {
+  constexpr std::uint32_t kMost = 12, kMostAhead = 6, kReserved = 1024;
+  const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
+  const std::uint32_t slot = slot_bytes(c, r, d.width_a, false) + slot_bytes(c, r, d.width_b, true);
+  const std::uint32_t room = std::min(
+      c.limits.dynamic_workgroup_memory,
+      c.profile.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.dynamic_workgroup_memory) / r.resident -
+          kReserved);
+  Memory m;
+  const bool loaded = staged(c, false) || staged(c, true);
+  for (std::uint32_t stages = kMost; stages >= 1 && m.stages == 0; --stages) {
+    const std::uint32_t ahead = loaded ? std::min(stages, kMostAhead) : 1;
+    const std::uint32_t bytes = stages * step + MATMUL_WGMMA_BARRIER_BYTES(stages) + ahead * slot;
+    if (bytes <= room) m = {stages, ahead, bytes};
+  }
+  // Sums of the workgroups along K lie where the stages were.
+  if (r.cluster_k > 1) m.bytes = std::max(m.bytes, r.tile_m * r.tile_n * 4);
+  return m;
+}
+
+std::uint32_t lines_of(const Row& r, bool b, std::uint32_t tile_k) {
+  return MATMUL_WGMMA_LINES((b ? r.tile_n : r.tile_m), tile_k, (b ? r.cluster_m : r.cluster_n));
+}
+
+TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
+  const Gemm& g = c.gemm;
+  const auto bytes = static_cast<std::uint64_t>(type_bytes(c.type));
+  const bool along_k = c.along_k(b);
+  const auto rows = static_cast<std::uint64_t>(b ? g.n : g.m), k = static_cast<std::uint64_t>(g.k);
+  const std::int64_t batch = b ? g.at.b_batch : g.at.a_batch;
+  const bool own = g.batch > 1 && batch != 0;  // otherwise all batches have the first one's
+  const std::uint32_t tile = b ? r.tile_n : r.tile_m, together = b ? r.cluster_m : r.cluster_n;
+  const std::uint64_t ld = static_cast<std::uint64_t>(b ? g.at.ldb : g.at.lda) * bytes;
+  TensorMap map;
+  map.operand = step.addresses[b ? 1 : 0].operand;
+  map.byte_offset = step.addresses[b ? 1 : 0].byte_offset;
+  map.element_bytes = type_bytes(c.type);
+  map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
+  map.strides = {ld, own ? static_cast<std::uint64_t>(batch) * bytes : ld * (along_k ? rows : k)};
+  if (along_k) {
+    map.box = {tile_k_of(c), tile / together, 1};
+    map.swizzle_bytes = MATMUL_WGMMA_LINE;
+  } else {
+    map.box = {MATMUL_WGMMA_ACROSS(tile), lines_of(r, b, tile_k_of(c)), 1};
+    map.swizzle_bytes = map.box[0] * type_bytes(c.type);
+  }
+  return map;
+}
+
+// Tiles of all workgroups of a cluster are computed together; the grid has as many workgroups as run at the same time.
+void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
+  const Row& r = kTable[d.row];
+  for (const bool b : {false, true})
+    if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, r, step, b));
+  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(c.gemm.m), r.tile_m * r.cluster_m) *
+                              ceil_div(static_cast<std::uint64_t>(c.gemm.n), r.tile_n * r.cluster_n) * d.splits *
+                              static_cast<std::uint64_t>(c.gemm.batch);
+  const std::uint64_t places =
+      std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors)} * r.resident / r.cluster();
+  const std::uint64_t clusters = r.cluster_k > 1 ? tiles : std::min(tiles, std::max<std::uint64_t>(places, 1));
+  step.grid = {static_cast<std::uint32_t>(clusters * r.cluster()), 1, 1};
+  if (r.cluster() > 1) step.cluster = {r.cluster(), 1, 1};
+}
+
+GemmConfig make(const GemmContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  GemmConfig d;
+  d.stem = "matmul_wgmma";
+  d.narrow = true;
+  const bool a = staged(c, false), b = staged(c, true);
+  d.base = std::string(c.integer() ? "i8" : "f16") + (a && b ? ".staged" : a ? ".staged-a" : b ? ".staged-b" : "");
+  d.tile_m = r.tile_m;
+  d.tile_n = r.tile_n;
+  d.tile_k = tile_k_of(c);
+  d.workgroup = r.workgroup();
+  // An operand with a tensor map is not loaded by invocations.
+  d.width_a = a ? c.width_a : 16 / type_bytes(c.type);
+  d.width_b = b ? c.width_b : 16 / type_bytes(c.type);
+  d.width_d = std::min(c.width_d, 8u);
+  d.run_d = 8;
+  d.row = row;
+  const Memory memory = memory_of(c, r, d);
+  d.dynamic_memory = true;
+  d.staging.a = {.rows = r.tile_m, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
+  d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
+  d.staging.stages = memory.stages;
+  d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
+  d.staging.registers.accumulators = r.sub_m() * r.tile_n / MATMUL_WGMMA_WARPGROUP;
+  d.unit = Unit::wgmma;
+  d.table = CostTable::matmul_wgmma;
+  for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_WGMMA_SPEC_SUB_M, r.sub_m()},
+                                  {MATMUL_WGMMA_SPEC_CONSUMERS, r.consumers},
+                                  {MATMUL_WGMMA_SPEC_PINGPONG, r.pingpong ? 1u : 0u},
+                                  {MATMUL_WGMMA_SPEC_STAGES, memory.stages},
+                                  {MATMUL_WGMMA_SPEC_CLUSTER_M, r.cluster_m},
+                                  {MATMUL_WGMMA_SPEC_CLUSTER_N, r.cluster_n},
+                                  {MATMUL_WGMMA_SPEC_CLUSTER_K, r.cluster_k},
+                                  {MATMUL_WGMMA_SPEC_RESIDENT, r.resident},
+                                  {MATMUL_WGMMA_SPEC_AHEAD, memory.ahead}})
+    d.add(id, value);
+  d.group_m = group_of_tiles(c, d);
+  d.can_split = true;
+  d.splits = r.cluster_k > 1 ? 1 : splits_to_fill(c, d, 1);
+  if (r.cluster_k > 1) d.can_split = false;
+  d.can_tail = false;
+  d.finish = finish;
+  if (c.few_pipelines) use_few_pipelines(d, r.generic);
+  return d;
+}
+
+bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  const DeviceProfile& p = c.profile;
+  if (p.api != Api::cuda) return refusal.no("the kernel exists for CUDA only");
+  if (std::ranges::find(p.matrix_units, "wgmma") == p.matrix_units.end())
+    return refusal.no("the device's products of warpgroups (wgmma) are not known, or absent");
+  if (c.type == SECTILE_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
+  if (c.gathered != nullptr) return refusal.no("the kernel gathers no operand");
+  const bool a = staged(c, false), b = staged(c, true);
+  if ((a || b) && r.cluster() > r.cluster_k) return refusal.no("workgroups copy operands together by tensor maps only");
+  if (!c.integer() && !c.along_k(true) && r.tile_n % 16 != 0)
+    return refusal.no("a tile of {} columns has no lines across K", r.tile_n);
+  const GemmConfig d = make(c, row);
+  if (d.staging.stages < 2) return refusal.no("two stages do not fit the workgroup memory");
+  return gemm_fits(c, d, refusal);
+}
+
+Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
+  if (c.few_pipelines) return last_resort_if(kTable[row].generic == ShapeGeneric::kNo);
+  return Eligibility::candidate;
+}
+
+GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
+  const Row& r = kTable[row];
+  GemmEstimate e;
+  const std::uint64_t sector = c.profile.transaction_bytes.value_or(32);
+  const std::uint64_t bytes =
+      std::uint64_t{d.tile_k} * (r.tile_m * type_bytes(c.a_type) + r.tile_n * type_bytes(c.b_type));
+  e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / sector;
+  e.interior.load_requests = 2;
+  return e;
+}
+
+std::string print_row(const Row& r) {
+  std::string text =
+      fmt::format("{}x{} {}x{}{}", r.tile_m, r.tile_n, r.consumers, r.sub_m(), r.pingpong ? " pingpong" : "");
+  if (r.cluster() > 1) text += fmt::format(" cluster={}x{}x{}", r.cluster_m, r.cluster_n, r.cluster_k);
+  if (r.resident > 1) text += fmt::format(" resident={}", r.resident);
+  return text;
+}
+std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
+
+constexpr GemmStrategy kStrategy = {
+    "matmul_wgmma", CostTable::matmul_wgmma, std::size(kTable), applicable, make, estimate, eligibility, print};
+
+}  // namespace
+}  // namespace matmul_wgmma
+
+const GemmStrategy kGemmWgmma = matmul_wgmma::kStrategy;
+std::vector<std::string> matmul_wgmma_rows() { return names_of(matmul_wgmma::kTable, matmul_wgmma::print_row); }
+
+}  // namespace sectile::detail
