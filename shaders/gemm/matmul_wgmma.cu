@@ -142,6 +142,9 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
   release(done, cluster);
 }
 
+// Named barriers: of the consumers, then one for the turn of each.
+constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup;
+
 // ---- results
 
 __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row,
@@ -172,7 +175,7 @@ constexpr uint kShare = kTileN / kClusterK;   // columns
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
                                             uint row, const acc_t (&sums)[kParts][kSums], uint consumer) {
   const uint thread = threadIdx.x % kWarpgroup;
-  named_barrier(1u, kConsumers * kWarpgroup);   // orders all products' reads of the stages before the stores
+  named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);   // orders all products' reads of the stages before the stores
   const uint own = memory + (consumer * kParts * kSums * kWarpgroup + thread) * 4u;
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
@@ -206,6 +209,9 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
   const uint row = kPingpong != 0u ? 0u : consumer * kSubM;
   uint turn = 0u;
   Tile t;
+  // A warpgroup multiplies when the other one has multiplied the tile before: otherwise it would wait for a phase of a
+  // barrier that is two or more ahead, and take an earlier one for it.
+  if (kPingpong != 0u && consumer == 1u) come_to_barrier(kFirstTurn, kTurn);
   for (uint id = cluster.id; locate(push, cluster, id, t); id += cluster.count) {
     const uint steps = steps_of(t);
     if (kPingpong != 0u && turn++ % kConsumers != consumer) {
@@ -213,7 +219,9 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
       continue;
     }
     acc_t sums[kParts][kSums];
+    if (kPingpong != 0u) named_barrier(kFirstTurn + consumer, kTurn);   // orders the other's steps before these
     multiply_steps(stages, cluster, row, steps, sums);
+    if (kPingpong != 0u) come_to_barrier(kFirstTurn + (consumer ^ 1u), kTurn);
     if constexpr (kClusterK > 1u) store_added(push, t, cluster, stages.memory, row, sums, consumer);
     else store_sums(push, t, row, sums);
   }

@@ -70,6 +70,10 @@ template <uint count>
 __device__ __forceinline__ void take_registers() {
   if constexpr (count != 0u) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
 }
+// Comes to a barrier of `invocations` invocations, and does not wait for the others.
+__device__ __forceinline__ void come_to_barrier(uint number, const uint invocations) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(number), "r"(invocations) : "memory");
+}
 // A barrier of `invocations` invocations; 0 is __syncthreads()'s.
 __device__ __forceinline__ void named_barrier(uint number, const uint invocations) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(invocations) : "memory");
