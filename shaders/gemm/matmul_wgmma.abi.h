@@ -19,7 +19,8 @@
 #define MATMUL_WGMMA_SPEC_CLUSTER_M 20  // workgroups of a cluster along M, which copy B's tile together
 #define MATMUL_WGMMA_SPEC_CLUSTER_N 21  // along N, which copy A's tile together
 #define MATMUL_WGMMA_SPEC_CLUSTER_K 22  // along K, which add up their sums
-#define MATMUL_WGMMA_SPEC_AHEAD 23      // steps in flight of an operand that has no tensor map; at most STAGES
+#define MATMUL_WGMMA_SPEC_AHEAD 23      // steps in flight of an operand that has no tensor map: less than STAGES, because
+                                        // a step's stage is free when the next step's products have begun
 
 #define MATMUL_WGMMA_SPEC_RESIDENT 24   // workgroups that a multiprocessor holds
 

@@ -32,6 +32,8 @@ constexpr uint kCluster = kClusterM * kClusterN * kClusterK;
 
 constexpr uint kElementBytes = kType == SECTILE_TYPE_I8 ? 1u : 2u;
 constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
+// Along K in workgroup memory: int8 is turned on the way there.
+constexpr bool kRowsA = kAlongKA || kElementBytes == 1u, kRowsB = kAlongKB || kElementBytes == 1u;
 constexpr uint kLine = MATMUL_WGMMA_LINE;
 constexpr uint kBytesA = kTileM * kLine, kBytesB = kTileN * kLine, kStepBytes = kBytesA + kBytesB;
 constexpr uint kWarpgroup = MATMUL_WGMMA_WARPGROUP;
@@ -96,8 +98,8 @@ struct Stages {
 constexpr uint kParts = kSubM / 64u, kSums = kTileN / 2u;
 constexpr uint kStepProducts = kLine / 32u;   // products of 32 bytes along K
 constexpr uint kAcrossLine = MATMUL_WGMMA_ACROSS(kTileN) * kElementBytes;
-constexpr uint64 kLayoutA = kAlongKA ? operand_layout(kLine, 0u) : operand_layout(kLine, kTileK * kLine);
-constexpr uint64 kLayoutB = kAlongKB ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
+constexpr uint64 kLayoutA = kRowsA ? operand_layout(kLine, 0u) : operand_layout(kLine, kTileK * kLine);
+constexpr uint64 kLayoutB = kRowsB ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
 
 // Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
 __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
@@ -122,9 +124,9 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
     for (uint k = 0u; k < kStepProducts; ++k)
 #pragma unroll
       for (uint p = 0u; p < kParts; ++p) {
-        const uint along_a = kAlongKA ? 32u * k + 64u * kLine * p : 16u * kLine * k + kTileK * kLine * p;
-        const uint along_b = kAlongKB ? 32u * k : 16u * kAcrossLine * k;
-        add_products<kTileN, !kAlongKA, !kAlongKB>(sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
+        const uint along_a = kRowsA ? 32u * k + 64u * kLine * p : 16u * kLine * k + kTileK * kLine * p;
+        const uint along_b = kRowsB ? 32u * k : 16u * kAcrossLine * k;
+        add_products<kTileN, !kRowsA, !kRowsB>(sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
       }
     commit_products();
 #pragma unroll

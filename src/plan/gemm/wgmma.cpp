@@ -104,7 +104,7 @@ Memory memory_of(const GemmContext& c, const Row& r, const GemmConfig& d) {
   Memory m;
   const bool loaded = staged(c, false) || staged(c, true);
   for (std::uint32_t stages = kMost; stages >= 1 && m.stages == 0; --stages) {
-    const std::uint32_t ahead = loaded ? std::min(stages, kMostAhead) : 1;
+    const std::uint32_t ahead = loaded ? std::min(std::max(stages, 2u) - 1, kMostAhead) : 1;
     const std::uint32_t bytes = stages * step + MATMUL_WGMMA_BARRIER_BYTES(stages) + ahead * slot;
     if (bytes <= room) m = {stages, ahead, bytes};
   }
