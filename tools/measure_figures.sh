@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Measures what docs/figures holds, on an otherwise idle machine with one GPU and PyTorch (docs/figures/README.md).
 #   SECTILE=/path/to/sectile OUT=FOLDER [LIMIT=SECONDS] tools/measure_figures.sh NAME...
-# NAMEs: seeds-permute, matmul, conv2d (presets beside rivals, on vulkan:0 and cuda:0: 140, 180 and 330 s on an H200)
-# and sweep-permute (both APIs, 320 s), sweep-matmul, sweep-conv2d (beside rivals, on vulkan:0).
+# NAMEs: seeds-permute, matmul, conv2d (presets beside rivals, on vulkan:0 and cuda:0: 140, 180 and 330 s on an H200),
+# matmul-units (likewise; not timed yet), sweep-permute (both APIs, 320 s), sweep-matmul and sweep-conv2d (beside
+# rivals, on vulkan:0).
 # Leaves $OUT/figures.tgz (JSON files, rivals, log), written anew after every step, so a run that is cut short keeps
 # what it has. A step that would begin after LIMIT is left out, and said so.
 set -u
@@ -74,7 +75,7 @@ sweep() {   # sweep OPERATION SEED CASES: on Vulkan, beside rivals where the ope
 (($#)) || { echo "measure_figures: name what to measure" >&2; exit 2; }
 for name; do
     case $name in
-        seeds-permute|matmul|conv2d) preset "$name" ;;
+        seeds-permute|matmul|matmul-units|conv2d) preset "$name" ;;
         sweep-permute) sweep permute 20261123 80 ;;
         sweep-matmul)  sweep matmul 20261123 40 ;;
         sweep-conv2d)  sweep conv2d 909 40 ;;

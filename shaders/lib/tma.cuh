@@ -21,20 +21,28 @@ __device__ __forceinline__ void await_copy(uint barrier) {
       : "memory");
 }
 
+// ptxas 13.0 takes 8 bytes of a stack for a copy to a cluster's memory on sm_120, and none to the workgroup's own.
+// PTX has that form from 8.6 on, and sm_120 from 8.7 on.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define TMA_TO "shared::cta"
+#else
+#define TMA_TO "shared::cluster"
+#endif
+
 // Copies a box from global to workgroup memory; c: coordinates of its first element, innermost first.
 template <uint rank>
 __device__ __forceinline__ void copy_in(uint to, const TensorMap* map, const int (&c)[5], uint barrier) {
   if constexpr (rank == 2u)
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+    asm volatile("cp.async.bulk.tensor.2d." TMA_TO ".global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
                  ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]) : "memory");
   if constexpr (rank == 3u)
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+    asm volatile("cp.async.bulk.tensor.3d." TMA_TO ".global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
                  ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]) : "memory");
   if constexpr (rank == 4u)
-    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+    asm volatile("cp.async.bulk.tensor.4d." TMA_TO ".global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
                  ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
   if constexpr (rank == 5u)
-    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
+    asm volatile("cp.async.bulk.tensor.5d." TMA_TO ".global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
                  ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4]) : "memory");
 }
 

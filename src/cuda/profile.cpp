@@ -15,6 +15,10 @@ namespace {
 constexpr std::string_view kTable =
     "table: NVIDIA CUDA C++ Programming Guide, compute capabilities 5.x to 10.x "
     "(32-byte sectors, 128-byte lines, 32 banks of 4 bytes)";
+// Newer than those: the table's lines are not known to hold.
+constexpr std::string_view kPractices =
+    "table: NVIDIA CUDA C++ Best Practices Guide "
+    "(32-byte transactions from compute capability 6.0 on, 32 banks of 4 bytes from 5.x on)";
 constexpr std::uint32_t kNvidia = 0x10DE;  // PCI vendor id
 
 // Reads attributes until one fails; the first error is kept.
@@ -83,7 +87,8 @@ void put_features(DeviceProfile& out, std::uint32_t major, std::uint32_t minor) 
   put(out, out.bfloat16, "bfloat16", major >= 8, source);
   put(out, out.integer_dot_product, "integer_dot_product", true, source);
   put(out, out.cuda_architecture, "cuda_architecture", 10 * major + minor, "driver: cuDeviceGetAttribute");
-  // Code for 9.0 alone (sm_90a) has wgmma, which is in no other architecture.
+  // Code for 9.0 alone (sm_90a) has wgmma, which is in no other architecture. Others are compiled for as they are
+  // named, sm_103 or sm_120: tcgen05 is sm_100a's and sm_103a's.
   const bool alone = major == 9 && minor == 0;
   put(out, out.cuda_architecture_features, "cuda_architecture_features", alone, source);
   put(out, out.async_copy, "async_copy", major >= 8, source);
@@ -91,10 +96,11 @@ void put_features(DeviceProfile& out, std::uint32_t major, std::uint32_t minor) 
   out.matrix_units = {"mma.sync"};
   if (alone) out.matrix_units.emplace_back("wgmma");
   out.sources["matrix_units"] = source;
-  put(out, out.transaction_bytes, "transaction_bytes", 32u, kTable);
-  put(out, out.cache_line_bytes, "cache_line_bytes", 128u, kTable);
-  put(out, out.banks, "banks", 32u, kTable);
-  put(out, out.bank_bytes, "bank_bytes", 4u, kTable);
+  const std::string_view memory = major <= 10 ? kTable : kPractices;
+  put(out, out.transaction_bytes, "transaction_bytes", 32u, memory);
+  if (major <= 10) put(out, out.cache_line_bytes, "cache_line_bytes", 128u, memory);
+  put(out, out.banks, "banks", 32u, memory);
+  put(out, out.bank_bytes, "bank_bytes", 4u, memory);
 }
 
 }  // namespace

@@ -116,6 +116,32 @@ constexpr Fact kSm100[] = {
     {"matrix_units", R"(["mma.sync"])", kPtxas},
 };
 
+// Blackwell Ultra: sm_100's limits. tcgen05 wants the a or the f here too.
+constexpr Fact kSm103[] = {
+    {"cuda_architecture", "103", kNamed},
+    {"cuda_architecture_features", "false", kNamed},
+    {"bfloat16", "true", "PTX ISA: fma.bf16 from sm_80 on"},
+    {"max_dynamic_workgroup_memory_bytes", "232448", kTraits},
+    {"workgroup_memory_per_multiprocessor_bytes", "233472", kTraits},
+    {"max_invocations_per_multiprocessor", "2048", kTraits},
+    {"async_copy", "true", kPtxas},
+    {"tensor_maps", "true", kPtxas},
+    {"matrix_units", R"(["mma.sync"])", kPtxas},
+};
+
+// GeForce and workstation cards: sm_89's limits with tensor maps. ptxas refuses wgmma and tcgen05 for sm_120a as well.
+constexpr Fact kSm120[] = {
+    {"cuda_architecture", "120", kNamed},
+    {"cuda_architecture_features", "false", kNamed},
+    {"bfloat16", "true", "PTX ISA: fma.bf16 from sm_80 on"},
+    {"max_dynamic_workgroup_memory_bytes", "101376", kTraits},
+    {"workgroup_memory_per_multiprocessor_bytes", "102400", kTraits},
+    {"max_invocations_per_multiprocessor", "1536", kTraits},
+    {"async_copy", "true", kPtxas},
+    {"tensor_maps", "true", kPtxas},
+    {"matrix_units", R"(["mma.sync"])", kPtxas},
+};
+
 constexpr Target kCudaTargets[] = {
     {.name = "cuda:sm_75", .facts = kSm75, .family = kCuda},
     {.name = "cuda:sm_80", .facts = kSm80, .family = kCuda},
@@ -123,6 +149,8 @@ constexpr Target kCudaTargets[] = {
     {.name = "cuda:sm_89", .facts = kSm89, .family = kCuda},
     {.name = "cuda:sm_90a", .facts = kSm90a, .family = kCuda},
     {.name = "cuda:sm_100", .facts = kSm100, .family = kCuda},
+    {.name = "cuda:sm_103", .facts = kSm103, .family = kCuda},
+    {.name = "cuda:sm_120", .facts = kSm120, .family = kCuda},
 };
 
 }  // namespace

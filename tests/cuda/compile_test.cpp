@@ -12,7 +12,7 @@ using namespace sectile::test;
 
 namespace {
 
-constexpr const char* kArchitectures[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100"};
+constexpr const char* kArchitectures[] = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_103", "sm_120"};
 
 bool is_elf(const std::vector<std::uint8_t>& bytes) {
   return bytes.size() > 4 && bytes[0] == 0x7F && bytes[1] == 'E' && bytes[2] == 'L' && bytes[3] == 'F';

@@ -69,6 +69,35 @@ TEST_CASE("the driver's answers become a profile") {
   CHECK(cuda::profile(-1).error().kind == ErrorKind::missing);
 }
 
+// What the driver says of a card is its limits and its compute capability; the rest follows from the latter.
+TEST_CASE("a live device of each built-in architecture has its target's name, features and matrix units") {
+  FakeDriver driver;
+  std::size_t architectures = 0;
+  for (const std::string_view name : builtin_target_names()) {
+    auto target = must(builtin_target(name));
+    if (target.api != Api::cuda) continue;
+    CAPTURE(name);
+    ++architectures;
+    const auto set = [&](cuda::api::Attribute which, std::uint32_t value) {
+      driver.set_attribute(which, static_cast<int>(value));
+    };
+    set(cuda::api::kComputeCapabilityMajor, target.cuda_architecture.value() / 10);
+    set(cuda::api::kComputeCapabilityMinor, target.cuda_architecture.value() % 10);
+    set(cuda::api::kMaxSharedMemoryPerBlockOptin, target.max_dynamic_workgroup_memory_bytes.value());
+    set(cuda::api::kMaxSharedMemoryPerMultiprocessor, target.workgroup_memory_per_multiprocessor_bytes.value());
+    set(cuda::api::kMaxThreadsPerMultiprocessor, target.max_invocations_per_multiprocessor.value());
+    const DeviceProfile live = must(cuda::profile(0));
+    CHECK("cuda:" + cuda_architecture_name(live) == name);
+    CHECK(live.matrix_units == target.matrix_units);
+    CHECK(live.tensor_maps == target.tensor_maps);
+    CHECK(live.async_copy == target.async_copy);
+    CHECK(live.bfloat16 == target.bfloat16);
+    target.name = live.name;
+    must(supplement(live, to_json(target)));  // nothing in the profile contradicts the target
+  }
+  CHECK(architectures == 8);
+}
+
 TEST_CASE("a driver without a device lists none") {
   const FakeDriver driver(0);
   CHECK(must(cuda::list_devices()).empty());

@@ -28,6 +28,7 @@ struct State {
   std::uint32_t static_shared = 0, most_threads = 1024, dynamic_allowed = 0;
   bool large_clusters = false;
   FakeCopy copy;
+  std::map<Attribute, int> attributes;  // that a test has set
 };
 State g_state;
 thread_local std::vector<Context> g_contexts;
@@ -67,8 +68,9 @@ Status made(const char* name, std::uintptr_t& place) {
   return kSuccess;
 }
 
-// An H200's answers.
+// An H200's answers, but for those that a test has set.
 int attribute(Attribute which) {
+  if (const auto set = g_state.attributes.find(which); set != g_state.attributes.end()) return set->second;
   switch (which) {
     case kMaxThreadsPerBlock:
     case kMaxBlockDimX:
@@ -439,6 +441,7 @@ FakeDriver::FakeDriver(int devices) : replaced_(fake_driver()) {
   g_state.copy = {};
   g_state.dynamic_allowed = 0;
   g_state.large_clusters = false;
+  g_state.attributes.clear();
   expect_arguments(24, 0);
   set_function(0, 1024);
   clear_launches();
@@ -474,6 +477,7 @@ void FakeDriver::set_function(std::uint32_t static_shared, std::uint32_t most_th
   g_state.static_shared = static_shared;
   g_state.most_threads = most_threads;
 }
+void FakeDriver::set_attribute(Attribute which, int value) { g_state.attributes[which] = value; }
 std::uint32_t FakeDriver::dynamic_shared_allowed() const { return g_state.dynamic_allowed; }
 bool FakeDriver::large_clusters_allowed() const { return g_state.large_clusters; }
 const FakeCopy& FakeDriver::last_copy() const { return g_state.copy; }

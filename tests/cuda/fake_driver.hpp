@@ -63,6 +63,8 @@ class FakeDriver {
   void expect_arguments(std::size_t push_bytes, std::size_t maps);  // 24 and none, as the tests' kernels have
   // What cuFuncGetAttribute says of every kernel: 0 and 1024.
   void set_function(std::uint32_t static_shared, std::uint32_t most_threads);
+  // What cuDeviceGetAttribute says of every device: an H200's answers, but for those that are set.
+  void set_attribute(cuda::api::Attribute which, int value);
   std::uint32_t dynamic_shared_allowed() const;  // what cuFuncSetAttribute was told last
   bool large_clusters_allowed() const;           // whether it was told so of any kernel
   const FakeCopy& last_copy() const;

@@ -51,24 +51,27 @@ class ProductSteps {
 // `tile`: the stem whose rows are compiled by turns.
 inline ProductSteps product_steps(std::span<const char* const> problems, std::string_view tile) {
   const bool all = all_kernels();
-  constexpr std::size_t kTurns = 9, kCount = kArchitectures.size();
+  constexpr std::size_t kTurns = 9;
   ProductSteps steps;
-  for (std::size_t a = 0; a < kCount; ++a) {
+  for (std::size_t a = 0; a < kArchitectures.size(); ++a) {
+    const std::size_t place = place_of(a);
     const auto profile = builtin_target("cuda:" + std::string(kArchitectures[a]));
     REQUIRE(profile.has_value());
     for (std::size_t p = 0; p < problems.size(); ++p) {
       CAPTURE(problems[p]);
+      if (!all && !has_turn(a, p)) continue;
       const auto problem = parse_problem(problems[p]);
       REQUIRE_MESSAGE(problem.has_value(), problem.error().message());
-      if (all || a == p % kCount || a == (p + 3) % kCount) steps.add(*problem, *profile, a);
+      if (all || place == p % kPlaces || place == (p + 3) % kPlaces) steps.add(*problem, *profile, a);
       const auto explained = reference::plan_with_extra_rows(*problem, *profile, {.explain = true});
       REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
       for (std::size_t c = 0; c < explained->candidates.size(); ++c) {
         const Candidate& candidate = explained->candidates[c];
         if (!candidate.refusal.empty()) continue;
         CAPTURE(candidate.name);
-        const bool turn = candidate.name.starts_with(tile) ? (c + p) % kTurns == 0 && (c + p / kTurns * 3) % kCount == a
-                                                           : (c + p) % kCount == a;
+        const bool turn = candidate.name.starts_with(tile)
+                              ? (c + p) % kTurns == 0 && (c + p / kTurns * 3) % kPlaces == place
+                              : (c + p) % kPlaces == place;
         if (all || turn) steps.add(*problem, *profile, a, candidate.name);
       }
     }

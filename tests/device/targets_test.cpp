@@ -16,10 +16,11 @@ TEST_CASE("knows its targets") {
             "lavapipe",         "swiftshader", "nvidia-turing", "nvidia-ampere", "nvidia-ada",       "nvidia-hopper",
             "nvidia-blackwell", "amd-gcn5",    "amd-rdna2",     "amd-rdna3",     "amd-rdna4",        "intel-xe-lpg",
             "intel-xe-hpg",     "intel-xe2",   "arm-valhall",   "arm-5th-gen",   "qualcomm-adreno7", "apple-m",
-            "cuda:sm_75",       "cuda:sm_80",  "cuda:sm_86",    "cuda:sm_89",    "cuda:sm_90a",      "cuda:sm_100"});
+            "cuda:sm_75",       "cuda:sm_80",  "cuda:sm_86",    "cuda:sm_89",    "cuda:sm_90a",      "cuda:sm_100",
+            "cuda:sm_103",      "cuda:sm_120"});
   const std::string refusal = builtin_target("h100").error().message();
   CHECK(refusal.starts_with("missing: target: h100 (want one of lavapipe swiftshader nvidia-turing "));
-  CHECK(refusal.ends_with(" cuda:sm_90a cuda:sm_100)"));
+  CHECK(refusal.ends_with(" cuda:sm_100 cuda:sm_103 cuda:sm_120)"));
 }
 
 TEST_CASE("every fact of a target has a source") {
@@ -90,6 +91,8 @@ TEST_CASE("CUDA targets hold the capability table") {
       {"sm_89", 99, 100, 1536, true, false, {"mma.sync"}},
       {"sm_90a", 227, 228, 2048, true, true, {"mma.sync", "wgmma"}},
       {"sm_100", 227, 228, 2048, true, true, {"mma.sync"}},
+      {"sm_103", 227, 228, 2048, true, true, {"mma.sync"}},
+      {"sm_120", 99, 100, 1536, true, true, {"mma.sync"}},
   };
   for (const Row& row : rows) {
     const std::string name = "cuda:" + std::string(row.name);

@@ -10,6 +10,7 @@
 #include <sectile/planner.hpp>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -99,6 +100,28 @@ std::vector<BenchRow> matmul_rows() {
   return rows;
 }
 
+// What the matrix unit is held against on CUDA: large squares in both orders of B, int8, one ragged layer, and layers
+// whose bias goes before an activation or a residual. The goals are the least of PyTorch's rate that CUDA is to reach.
+std::vector<BenchRow> units_rows() {
+  using enum DType;
+  std::vector<BenchRow> rows;
+  for (const DType type : {f16, bf16})
+    for (const std::int64_t n : {1024, 2048, 4096, 8192})
+      for (const bool nt : {false, true}) rows.push_back(goal(of(type, n, n, n, nt), 0, n == 1024 ? 0.80 : 0.90));
+  rows.push_back(goal(of(i8, 4096, 4096, 4096, true), 0, 0.80));
+  rows.push_back(goal(of(f16, 960, 2304, 770, true), 0, 1.4));
+  for (const auto& [m, n, k] : {std::array{4096, 4096, 4096}, {1000, 4096, 4096}, {256, 768, 2304}}) {
+    MatmulProblem p = of(f16, m, n, k, true);
+    p.bias = PerAxis::column;
+    p.activation = Activation::gelu;
+    rows.push_back(goal(p, 0, 0.9));
+    p.activation = Activation::none;
+    p.residual = true;
+    rows.push_back(goal(p, 0, 0.9));
+  }
+  return rows;
+}
+
 // tvm_gpu_gemm's ladder: C[m][n] = sum A[k][m] * B[k][n], each rung with one thing more than the one below.
 BenchRow ladder(std::int64_t n) {
   MatmulProblem p = of(DType::f32, n, n, n, false);
@@ -139,11 +162,14 @@ class BenchMatmul final : public BenchProduct<MatmulProblem, reference::MatmulDe
  public:
   std::int64_t terms(const MatmulProblem& problem) const override { return terms_of(problem); }
   double operations(const MatmulProblem& problem) const override { return operations_of(problem); }
-  std::vector<std::string_view> presets() const override { return {"matmul", "gemm-ladder", "dietcode"}; }
+  std::vector<std::string_view> presets() const override {
+    return {"matmul", "matmul-units", "gemm-ladder", "dietcode"};
+  }
 
   // `large`: the ladder at n = 16384.
   std::optional<std::vector<BenchRow>> preset(std::string_view name, bool large) const override {
     if (name == "matmul") return matmul_rows();
+    if (name == "matmul-units") return units_rows();
     if (name == "dietcode") return dietcode_rows();
     if (name == "gemm-ladder") return std::vector{ladder(large ? 16384 : 1024)};
     return std::nullopt;

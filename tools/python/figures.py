@@ -26,7 +26,8 @@ MARK = " †"
 TWIN = " epi=bias+relu"   # conv2d's rows with it stand in one line with those without
 BEGIN, END = "<!-- figures: made by tools/python/figures.py -->", "<!-- end of figures -->"
 APIS = {"vulkan": "Vulkan", "cuda": "CUDA"}
-PRESETS = {"seeds-permute": "Permutes", "matmul": "Matmuls", "conv2d": "Convolutions"}
+PRESETS = {"seeds-permute": "Permutes", "matmul": "Matmuls", "matmul-units": "Matmuls on the matrix unit",
+           "conv2d": "Convolutions"}
 SWEEPS = {"permute": "Random permutes", "matmul": "Random matmuls", "conv2d": "Random convolutions"}
 
 HEAD = """# Performance
@@ -132,7 +133,7 @@ def preset_columns(preset):
     columns = [("kernel", kernel), ("µs", lambda row, _: micros(own_seconds(row)))]
     if preset == "seeds-permute":
         columns.append(("of a copy", lambda row, _: ratio(copy_ratio(row))))
-    if preset == "matmul":
+    if preset.startswith("matmul"):
         columns.append(("TFLOP/s", lambda row, _: f"{row['contenders'][0].get('flops', 0) / 1e12:.1f}"))
     return columns + [("rival / ours", lambda row, _: ratio(rival_ratio(row)))]
 

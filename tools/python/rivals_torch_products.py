@@ -10,9 +10,20 @@ from rivals_torch_calls import DEVICE, DTYPES, compiled, set_numerics, slot_coun
 CHECKED_SUMS = 32   # elements of a result: each is a long sum
 
 
+# What `sectile bench` fills operands with (fill_numbers of tools/bench/data.cpp): either sign, 0.5 to 1. The power that
+# a product draws, and with it the clock, follows from its numbers: rivals get the same ones.
+NUMBER_BITS = {
+    torch.float32: (torch.int32, 0x807fffff - 2**32, 0x3f000000),
+    torch.float16: (torch.int16, 0x83ff - 2**16, 0x3800),
+    torch.bfloat16: (torch.int16, 0x807f - 2**16, 0x3f00),
+}
+
+
 def numbers(shape, dtype):
-    if dtype.is_floating_point:
-        return torch.randn(shape, dtype=torch.float32, device=DEVICE).to(dtype)
+    if dtype in NUMBER_BITS:
+        integer, kept, exponent = NUMBER_BITS[dtype]
+        bits = torch.randint(torch.iinfo(integer).min, torch.iinfo(integer).max, shape, dtype=integer, device=DEVICE)
+        return bits.bitwise_and_(kept).bitwise_or_(exponent).view(dtype)
     low, high = (0, 256) if dtype == torch.uint8 else (-128, 128)
     return torch.randint(low, high, shape, dtype=dtype, device=DEVICE)
 

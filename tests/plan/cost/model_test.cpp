@@ -31,8 +31,8 @@ TEST_CASE("a device's class is Hopper by its API, a CPU by its lanes, or a GPU w
   CHECK(name(target("cuda:sm_90a")) == "nvidia-hopper-cuda");
   CHECK(name(target("lavapipe")) == "cpu");
   CHECK(name(target("swiftshader")) == "cpu-4-lanes");
-  for (const char* other :
-       {"nvidia-ada", "nvidia-blackwell", "cuda:sm_80", "cuda:sm_100", "amd-rdna3", "intel-xe2", "apple-m"})
+  for (const char* other : {"nvidia-ada", "nvidia-blackwell", "cuda:sm_80", "cuda:sm_100", "cuda:sm_120", "amd-rdna3",
+                            "intel-xe2", "apple-m"})
     CHECK_MESSAGE(name(target(other)) == "gpu", other);
   DeviceProfile live = target("nvidia-hopper");
   live.name = "NVIDIA H200";

@@ -370,8 +370,8 @@ TEST_CASE("a rows short name says all of its problem") {
 }
 
 TEST_CASE("every preset row is valid and named once") {
-  for (const char* preset :
-       {"seeds-permute", "cpu", "images", "matmul", "gemm-ladder", "dietcode", "conv2d", "conv2d-fusion"}) {
+  for (const char* preset : {"seeds-permute", "cpu", "images", "matmul", "matmul-units", "gemm-ladder", "dietcode",
+                             "conv2d", "conv2d-fusion"}) {
     std::map<std::string, int> names;
     const auto rows = preset_rows(preset);
     REQUIRE(rows.has_value());
@@ -384,6 +384,22 @@ TEST_CASE("every preset row is valid and named once") {
   // The rivals are told plain axes: those of NHWC->NCHW are NumPy's 0,3,1,2.
   const auto json = rows_json(rows_of_preset("seeds-permute"));
   CHECK(json["rows"][0]["axes"] == nlohmann::json::array({0, 3, 1, 2}));
+}
+
+TEST_CASE("the matrix unit's rows on CUDA have goals, and are all of their table") {
+  std::vector<std::string> names;
+  for (const BenchRow& row : rows_of_preset("matmul-units")) {
+    CAPTURE(row.name);
+    CHECK(row.goal_cuda >= 0.8);
+    CHECK(row.goal_vulkan == 0);
+    names.push_back(row.name);
+  }
+  CHECK(names.size() == 2 * 4 * 2 + 1 + 1 + 3 * 2);
+  for (const char* name :
+       {"matmul f16 nn 1024x1024x1024", "matmul f16 nt 8192x8192x8192", "matmul bf16 nt 2048x2048x2048",
+        "matmul i8 nt 4096x4096x4096", "matmul f16 nt 960x2304x770", "matmul f16 nt 4096x4096x4096 epi=bias+gelu",
+        "matmul f16 nt 1000x4096x4096 epi=bias+residual", "matmul f16 nt 256x768x2304 epi=bias+gelu"})
+    CHECK_MESSAGE(std::ranges::contains(names, name), name);
 }
 
 TEST_CASE("reports know their date and command") {

@@ -314,7 +314,7 @@ TEST_CASE("benchmarks name candidates that there are") {
       ++named;
     }
   };
-  for (const char* preset : {"matmul", "gemm-ladder", "dietcode"}) {
+  for (const char* preset : {"matmul", "matmul-units", "gemm-ladder", "dietcode"}) {
     const auto rows = tools::preset_rows(preset);
     REQUIRE(rows);
     for (const auto& row : *rows) {

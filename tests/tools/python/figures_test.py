@@ -168,6 +168,16 @@ class Figures(unittest.TestCase):
         self.assertIn("| f16 | 1 | 2.00 | 2.00 | 2.00 | 2.00 | - | - |", page)
         self.assertIn("| all | 2 | 0.50 | 0.50 | 0.50 | 1.00 | 1.22 | 1.50 |", page)
 
+    def test_rows_of_the_matrix_unit_are_a_section_of_their_own(self):
+        row = preset_row("matmul f16 nt 4096x4096x4096", 2e-4, 1e-4, goal_met=False)
+        self.put(a=permutes(), b=report(preset="matmul", rows=[row]), c=report(preset="matmul-units", rows=[row]))
+        self.assertEqual(self.run_it().returncode, 0)
+        page = self.page()
+        self.assertIn("### Matmuls: Made-up card 1", page)
+        part = page[page.index("### Matmuls on the matrix unit: Made-up card 1"):]
+        self.assertIn("| row | Vulkan: kernel | µs | TFLOP/s | rival / ours |", part)
+        self.assertIn("| matmul f16 nt 4096x4096x4096 | `kernel 1` | 200.0 | 10.0 | 0.50 |", part)
+
     def test_files_that_are_none_are_named(self):
         self.assertIn("no result file", self.run_it().stderr)
         for value, said in (([], "a.json: no device"), (report(preset="matmul"), "a.json: no rows"),

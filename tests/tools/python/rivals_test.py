@@ -18,6 +18,7 @@ sys.path.insert(0, TOOLS)
 import rivals
 import rivals_rows
 import rivals_steady
+from rivals_torch_test import MatmulsInTorch   # its tests run with these
 
 
 class Array:
