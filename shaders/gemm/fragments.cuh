@@ -22,18 +22,24 @@ __device__ __forceinline__ void gather_columns(acc_t (&v)[8]) {
   }
 }
 
+// Applies the epilogue to 8 adjacent columns of row m from column n on, and stores them. What lies outside the result is
+// left out.
+__device__ __forceinline__ void store_eight(const GemmPush& push, const Target& target, uint m, uint n,
+                                            const acc_t (&v)[8]) {
+#pragma unroll
+  for (uint j = 0u; j < 8u; j += kWidthD) {
+    acc_t run[MAX_RUN];
+#pragma unroll
+    for (uint e = 0u; e < MAX_RUN; ++e) run[e] = v[min(j + e, 7u)];
+    if (m < size_m(push) && n + j < columns(push)) store_run(push, target, m, n + j, run);
+  }
+}
+
 // Applies the epilogue to `count` columns, at most 32, of row m from column n on, and stores them. Each lane's v: its
 // columns of the four groups of 8. All lanes of a warp call it together. What lies outside the result is left out.
 __device__ __forceinline__ void store_columns(const GemmPush& push, const Target& target, uint m, uint n,
                                               acc_t (&v)[8], const uint count = 32u) {
   gather_columns(v);
   const uint first = threadIdx.x % 4u * 8u;
-  n += first;
-#pragma unroll
-  for (uint j = 0u; j < 8u; j += kWidthD) {
-    acc_t run[MAX_RUN];
-#pragma unroll
-    for (uint e = 0u; e < MAX_RUN; ++e) run[e] = v[min(j + e, 7u)];
-    if (first < count && m < size_m(push) && n + j < columns(push)) store_run(push, target, m, n + j, run);
-  }
+  if (first < count) store_eight(push, target, m, n + first, v);
 }

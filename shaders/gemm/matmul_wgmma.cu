@@ -27,6 +27,8 @@ constexpr uint kStages = sectile_constant(MATMUL_WGMMA_SPEC_STAGES, 2u);
 constexpr uint kClusterM = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_M, 1u);
 constexpr uint kClusterN = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_N, 1u);
 constexpr uint kClusterK = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_K, 1u);
+constexpr uint kResiduesA = sectile_constant(MATMUL_WGMMA_SPEC_RESIDUES_A, 1u);
+constexpr uint kResiduesB = sectile_constant(MATMUL_WGMMA_SPEC_RESIDUES_B, 1u);
 constexpr uint kResident = sectile_constant(MATMUL_WGMMA_SPEC_RESIDENT, 1u);
 constexpr uint kCluster = kClusterM * kClusterN * kClusterK;
 
@@ -149,62 +151,83 @@ constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup;
 
 // ---- results
 
+// A lane stores 8 adjacent columns at a time, `kRuns` of them of a row. Where B's rows come by residues it has them as
+// the products leave them; otherwise the four lanes of a row trade columns (gemm/fragments.cuh).
+constexpr uint kRuns = (kTileN + 31u) / 32u;
+constexpr bool kTraded = kResiduesB == 1u;
+
+// Which of the lane's sums is column j of run b, of row r of the two.
+__device__ __forceinline__ constexpr uint sum_of(const uint r, const uint b, const uint j) {
+  const uint group = kTraded          ? 4u * b + j / 2u
+                     : kResiduesB == 4u ? j % 4u * (kTileN / 32u) + b
+                                        : j * (kTileN / 64u) + b / 2u;
+  const uint second = kTraded ? j % 2u : kResiduesB == 4u ? j / 4u : b % 2u;
+  return 4u * group + 2u * r + second;
+}
+// The first of a run's columns in the tile.
+__device__ __forceinline__ uint column_of(uint b) {
+  const uint lane = threadIdx.x % 4u;
+  return kTraded ? 32u * b : kResiduesB == 4u ? 32u * b + 8u * lane : 64u * (b / 2u) + 16u * lane + 8u * (b % 2u);
+}
+__device__ __forceinline__ uint row_of(uint p, uint r, uint first) {
+  const uint row = first + 64u * p + threadIdx.x % kWarpgroup / 32u * 16u + 8u * r + threadIdx.x % 32u / 4u;
+  constexpr uint each = kTileM / kResiduesA;
+  return row % each * kResiduesA + row / each;
+}
+__device__ __forceinline__ void store_run_of_columns(const GemmPush& push, const Target& target, uint m, uint n,
+                                                     acc_t (&v)[8]) {
+  if (kTraded) store_columns(push, target, m, n, v, min(kTileN, 32u));
+  else store_eight(push, target, m, n, v);
+}
+
+// `row`: the first of the warpgroup's rows in the tile.
 __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row,
                                            const acc_t (&sums)[kParts][kSums]) {
   const Target target = target_of(push, t);
-  const uint lane = threadIdx.x % 32u, warp = threadIdx.x % kWarpgroup / 32u;
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
-    for (uint r = 0u; r < 2u; ++r) {
-      const uint m = t.m + row + 64u * p + 16u * warp + 8u * r + lane / 4u;
+    for (uint r = 0u; r < 2u; ++r)
 #pragma unroll
-      for (uint n = 0u; n < kTileN; n += 32u) {
+      for (uint b = 0u; b < kRuns; ++b) {
         acc_t v[8];
 #pragma unroll
-        for (uint i = 0u; i < 8u; ++i) {
-          const uint group = n / 8u + i / 2u;
-          v[i] = group < kTileN / 8u ? sums[p][4u * group % kSums + 2u * r + i % 2u] : acc_t(0);
+        for (uint j = 0u; j < 8u; ++j) {
+          const uint sum = sum_of(r, b, j);
+          v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
         }
-        store_columns(push, target, m, t.n + n, v, min(kTileN - n, 32u));
+        store_run_of_columns(push, target, t.m + row_of(p, r, row), t.n + column_of(b), v);
       }
-    }
 }
 
-// Adds up what the workgroups along K have summed: each stores its sums in its own workgroup memory, and adds a share of
-// the columns over all of them, in their order. The stages are free: a workgroup has one tile.
-constexpr uint kShare = kTileN / kClusterK;   // columns
+// Adds up what the workgroups along K have summed: each stores its sums in its own workgroup memory, and of a lane's
+// runs each adds a share over all of them, in their order. The stages are free: a workgroup has one tile.
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
                                             uint row, const acc_t (&sums)[kParts][kSums], uint consumer) {
-  const uint thread = threadIdx.x % kWarpgroup;
   named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);   // orders all products' reads of the stages before the stores
-  const uint own = memory + (consumer * kParts * kSums * kWarpgroup + thread) * 4u;
+  const uint own = memory + (consumer * kParts * kSums * kWarpgroup + threadIdx.x % kWarpgroup) * 4u;
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
     for (uint i = 0u; i < kSums; ++i) store_shared_word(own + (p * kSums + i) * kWarpgroup * 4u, word_of(sums[p][i]));
   cluster_barrier();   // orders all workgroups' stores of sums before their loads
   const Target target = target_of(push, t);
-  const uint lane = thread % 32u, warp = thread / 32u;
+#pragma unroll 1
+  for (uint unit = cluster.k; unit < kParts * 2u * kRuns; unit += kClusterK) {
+    const uint b = unit % kRuns, r = unit / kRuns % 2u, p = unit / kRuns / 2u;
+    acc_t v[8];
 #pragma unroll
-  for (uint p = 0u; p < kParts; ++p)
+    for (uint j = 0u; j < 8u; ++j) {
+      v[j] = 0;
+      const uint sum = sum_of(r, b, j);
+      if (sum >= kSums) continue;
 #pragma unroll
-    for (uint r = 0u; r < 2u; ++r)
-#pragma unroll
-      for (uint n = 0u; n < kShare; n += 32u) {
-        const uint first = cluster.k * kShare + n;
-        acc_t v[8];
-#pragma unroll
-        for (uint i = 0u; i < 8u; ++i) {
-          v[i] = 0;
-          if (n + i / 2u * 8u >= kShare) continue;
-          const uint sum = p * kSums + first / 2u + i / 2u * 4u + 2u * r + i % 2u;
-#pragma unroll
-          for (uint k = 0u; k < kClusterK; ++k) v[i] = plus(v[i], acc_of(load_at(own + sum * kWarpgroup * 4u, k * kClusterM * kClusterN + cluster.n * kClusterM + cluster.m)));
-        }
-        store_columns(push, target, t.m + row + 64u * p + 16u * warp + 8u * r + lane / 4u, t.n + first, v,
-                      min(kShare - n, 32u));
-      }
+      for (uint k = 0u; k < kClusterK; ++k)
+        v[j] = plus(v[j], acc_of(load_at(own + (p * kSums + sum) * kWarpgroup * 4u,
+                                         (k * kClusterN + cluster.n) * kClusterM + cluster.m)));
+    }
+    store_run_of_columns(push, target, t.m + row_of(p, r, row), t.n + column_of(b), v);
+  }
 }
 
 __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& cluster, Stages stages, uint consumer) {
@@ -243,7 +266,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
     publish_barriers();
   }
   // orders the making of the barriers before their use, by other workgroups too
-  if (kCluster > 1u) cluster_barrier();
+  if (kCluster > 1u) meet_cluster();
   else __syncthreads();
   if (threadIdx.x < kWarpgroup) {
     keep_registers<kProducerRegisters>();
@@ -254,5 +277,5 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
     consume(push, cluster, stages, threadIdx.x / kWarpgroup - 1u);
   }
   // The memory of a workgroup stays until the others' copies, arrivals and loads are done.
-  if (kCluster > 1u) cluster_barrier();
+  if (kCluster > 1u) meet_cluster();
 }

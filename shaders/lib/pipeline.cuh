@@ -16,11 +16,12 @@ __device__ __forceinline__ void arrive_expecting(uint barrier, uint bytes) {
 __device__ __forceinline__ void arrive(uint barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-// The same barrier of workgroup `rank` of the cluster.
+// The same barrier of workgroup `rank` of the cluster. It orders nothing there: of what this workgroup has written the
+// other one reads nothing. (With that order the compiler puts a fence of the whole device before each arrival.)
 __device__ __forceinline__ void arrive_at(uint barrier, uint rank) {
   asm volatile(
       "{\n .reg .b32 there;\n mapa.shared::cluster.u32 there, %0, %1;\n"
-      " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(rank)
+      " mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(rank)
       : "memory");
 }
 // Arrives as soon as this invocation's copies by cp.async have landed; the arrival was counted when the barrier was made.
@@ -42,7 +43,11 @@ __device__ __forceinline__ uint cluster_rank() {
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
 }
-// All invocations of all workgroups of the cluster come here; orders what they did with workgroup memory.
+// All invocations of all workgroups of the cluster come here. It orders nothing.
+__device__ __forceinline__ void meet_cluster() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+}
+// The same; orders what they did with workgroup memory.
 __device__ __forceinline__ void cluster_barrier() {
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }

@@ -67,6 +67,10 @@ struct GemmGpuCost {
   std::uint32_t stored_elements;      // elements of the result stored per clock
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
   std::uint32_t wgmma_rate;           // the same of warpgroups' products
+  std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
+  std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
+  std::uint32_t wgmma_stored;         // elements of the result stored per clock, while nothing is multiplied
+  std::uint32_t wgmma_exchange;       // a cluster along K that adds up its sums, beside what it stores
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
   std::uint32_t dot_rate;             // int8 multiply-adds per clock by integer dot products

@@ -80,6 +80,12 @@ struct GemmConfig {
   FixedList<Constant, 24> own;
   // What else the kernel's step has: tensor maps over the operands, clusters, dynamic workgroup memory. None: nothing.
   void (*finish)(const GemmContext&, const GemmConfig&, Step&) = nullptr;
+  // Of matmul_wgmma: workgroups of a multiprocessor; of a cluster, and of those along K; whether one warpgroup
+  // multiplies while another stores.
+  struct {
+    std::uint32_t resident = 1, cluster = 1, cluster_k = 1;
+    bool overlapped = false;
+  } warpgroups;
   // These are for the cost.
   Unit unit = Unit::scalar;
   CostTable table = CostTable::matmul_simt;  // with `row`: whose rate it has, of the unit's

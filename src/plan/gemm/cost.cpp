@@ -54,6 +54,58 @@ std::uint64_t sums_clocks(const GemmContext& c, const GemmGpuCost& model, std::u
   return near / model.dram_bytes + (bytes - near) / model.split_bytes;
 }
 
+// What the DRAM reads and writes at least: each operand and the result once. Repeated reads hit the L2.
+std::uint64_t bytes_once(const GemmContext& c) {
+  const Gemm& p = c.gemm;
+  const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m),
+                      n = static_cast<std::uint64_t>(p.n);
+  const std::uint64_t a_bytes = type_bytes(c.a_type), b_bytes = type_bytes(c.b_type), d_bytes = type_bytes(c.out_type);
+  const auto elements = [](const GemmOperand& operand) { return static_cast<std::uint64_t>(operand.elements()); };
+  const std::uint64_t a_batches = c.a->shared_by_batches() ? 1 : batch,
+                      b_batches = c.b->shared_by_batches() ? 1 : batch;
+  return clamped(a_batches, elements(*c.a) * a_bytes) +
+         clamped(b_batches, elements(*c.b) * b_bytes / (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1)) +
+         clamped(batch, m * n * d_bytes);
+}
+
+// Picoseconds of a candidate whose workgroups take so many clocks, of which `start` also where only memory limits it.
+std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const GemmConfig& d, std::uint64_t clocks,
+                           std::uint64_t start) {
+  const GemmGpuCost& model = numbers.gemm;
+  clocks = std::max(clocks, bytes_once(c) / model.dram_bytes + start);
+  if (const std::uint64_t split = split_elements(c, d); split != 0)
+    clocks += model.second_step + sums_clocks(c, model, split * 4, d.tail_rows != 0);
+  return static_cast<std::int64_t>(clamped(clamped(clocks, model.clock_picoseconds) / 1000,
+                                           1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
+}
+
+// Warpgroups that multiply beside one that copies: a tile's copies are ahead of its products, so that a step takes the
+// longer of both, and the workgroups stay for many tiles.
+std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
+  const GemmGpuCost& model = numbers.gemm;
+  const auto& w = d.warpgroups;
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
+  const std::uint64_t places = std::max<std::uint64_t>(1, multiprocessors / w.cluster) * w.cluster / w.cluster_k;
+  const std::uint64_t tiles = gemm_tiles(c, d) * d.splits * gemm_batches(c);
+  const std::uint64_t steps =
+      ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), std::uint64_t{d.splits} * w.cluster_k);
+  const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, numbers, d);
+  const std::uint64_t copy = d.estimate.interior.ideal_load_transactions *
+                             c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
+  const std::uint64_t stored = std::uint64_t{d.tile_m} * d.tile_n / model.wgmma_stored;
+  const std::uint64_t step = std::max<std::uint64_t>({multiply, copy, 1});
+  const std::uint64_t waves = ceil_div(tiles, places);  // of one tile per multiprocessor
+  const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
+  const std::uint64_t multiplied = clamped(steps, step);
+  // Where several workgroups or warpgroups take turns, one stores while another multiplies, but for the last.
+  const bool overlapped = w.overlapped || w.resident > 1;
+  std::uint64_t clocks = clamped(whole, w.resident * multiplied) + last * multiplied;
+  clocks += overlapped ? stored + clamped(waves - 1, stored / 4) : clamped(waves, stored);
+  clocks += model.wgmma_start;
+  if (w.cluster_k > 1) clocks += clamped(waves, model.wgmma_exchange);
+  return clocks;
+}
+
 }  // namespace
 
 std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::uint32_t workgroup) noexcept {
@@ -68,14 +120,12 @@ std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::
 
 std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
   const GemmEstimate& e = d.estimate;
-  const Gemm& p = c.gemm;
-  const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m),
-                      n = static_cast<std::uint64_t>(p.n);
   const std::uint64_t tail = gemm_tail_tiles(c, d);
   const std::uint64_t groups = (gemm_tiles(c, d) - tail) * d.splits * gemm_batches(c);
-  const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
+  const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), d.splits);
   if (c.cpu()) return cpu_cost(c, numbers, d, groups, steps * d.tile_k);
 
+  if (d.unit == Unit::wgmma) return finished_cost(c, numbers, d, warpgroup_clocks(c, numbers, d), numbers.gemm.wgmma_start);
   const GemmGpuCost& model = numbers.gemm;
 
   // One step of K. Products and loads overlap. A workgroup that is alone on a multiprocessor with room for more cannot
@@ -110,19 +160,7 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   if (tail != 0)
     clocks += clamped(ceil_div(steps, d.tail_splits), step(1)) * model.tail_permille / 1000 +
               (c.profile.api == Api::cuda ? model.workgroup_start + result : 0);
-  // Lower bound: the DRAM reads each operand and writes the result once. Repeated reads hit the L2.
-  const std::uint64_t a_bytes = type_bytes(c.a_type), b_bytes = type_bytes(c.b_type), d_bytes = type_bytes(c.out_type);
-  const auto elements = [](const GemmOperand& operand) { return static_cast<std::uint64_t>(operand.elements()); };
-  const std::uint64_t a_batches = c.a->shared_by_batches() ? 1 : batch,
-                      b_batches = c.b->shared_by_batches() ? 1 : batch;
-  const std::uint64_t once = clamped(a_batches, elements(*c.a) * a_bytes) +
-                             clamped(b_batches, elements(*c.b) * b_bytes / (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1)) +
-                             clamped(batch, m * n * d_bytes);
-  clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
-  if (const std::uint64_t split = split_elements(c, d); split != 0)
-    clocks += model.second_step + sums_clocks(c, model, split * 4, tail != 0);
-  return static_cast<std::int64_t>(clamped(clamped(clocks, model.clock_picoseconds) / 1000,
-                                           1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
+  return finished_cost(c, numbers, d, clocks, model.workgroup_start);
 }
 
 // In the order of feature_names().
