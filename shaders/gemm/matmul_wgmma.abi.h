@@ -2,10 +2,7 @@
 // multiply them. A workgroup computes one tile after another, in steps of the whole grid.
 //
 // Tensor maps: A's, then B's, of those that the tensor memory accelerator copies, as (the contiguous axis, the other
-// axis, batches). An operand that all batches share has one batch. One that is contiguous along K may have several, by
-// residues: map r has every RESIDUES-th row, from row r on. So it may have rows that are no multiple of 16 bytes apart:
-// those of a residue are, and a map begins with the 16 bytes that its first row begins in. A tile then has the rows of
-// residue 0, then those of residue 1, and so on. Where B has 4 or 8 residues, sums of adjacent columns are one lane's.
+// axis, batches). An operand that all batches share has one batch.
 //
 // Workgroup memory, in STAGES steps of K of MATMUL_WGMMA_LINE bytes along K: A's tile, then B's. An operand that is
 // contiguous along K lies in rows of a line each. One that is contiguous across K lies in blocks of
@@ -27,8 +24,6 @@
 
 #define MATMUL_WGMMA_SPEC_RESIDENT 24   // workgroups that a multiprocessor holds
 
-#define MATMUL_WGMMA_SPEC_RESIDUES_A 25
-#define MATMUL_WGMMA_SPEC_RESIDUES_B 26
 
 #define MATMUL_WGMMA_LINE 128u   // bytes along K of a step
 #define MATMUL_WGMMA_WARPGROUP 128u

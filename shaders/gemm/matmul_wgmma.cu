@@ -27,8 +27,6 @@ constexpr uint kStages = sectile_constant(MATMUL_WGMMA_SPEC_STAGES, 2u);
 constexpr uint kClusterM = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_M, 1u);
 constexpr uint kClusterN = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_N, 1u);
 constexpr uint kClusterK = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_K, 1u);
-constexpr uint kResiduesA = sectile_constant(MATMUL_WGMMA_SPEC_RESIDUES_A, 1u);
-constexpr uint kResiduesB = sectile_constant(MATMUL_WGMMA_SPEC_RESIDUES_B, 1u);
 constexpr uint kResident = sectile_constant(MATMUL_WGMMA_SPEC_RESIDENT, 1u);
 constexpr uint kCluster = kClusterM * kClusterN * kClusterK;
 
@@ -151,33 +149,14 @@ constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup;
 
 // ---- results
 
-// A lane stores 8 adjacent columns at a time, `kRuns` of them of a row. Where B's rows come by residues it has them as
-// the products leave them; otherwise the four lanes of a row trade columns (gemm/fragments.cuh).
-constexpr uint kRuns = (kTileN + 31u) / 32u;
-constexpr bool kTraded = kResiduesB == 1u;
-
-// Which of the lane's sums is column j of run b, of row r of the two.
+// The columns are stored 32 at a time. Which of the lane's sums is its column j of block b, of row r of the two.
+constexpr uint kBlocks = (kTileN + 31u) / 32u;
 __device__ __forceinline__ constexpr uint sum_of(const uint r, const uint b, const uint j) {
-  const uint group = kTraded          ? 4u * b + j / 2u
-                     : kResiduesB == 4u ? j % 4u * (kTileN / 32u) + b
-                                        : j * (kTileN / 64u) + b / 2u;
-  const uint second = kTraded ? j % 2u : kResiduesB == 4u ? j / 4u : b % 2u;
-  return 4u * group + 2u * r + second;
+  return 4u * (4u * b + j / 2u) + 2u * r + j % 2u;
 }
-// The first of a run's columns in the tile.
-__device__ __forceinline__ uint column_of(uint b) {
-  const uint lane = threadIdx.x % 4u;
-  return kTraded ? 32u * b : kResiduesB == 4u ? 32u * b + 8u * lane : 64u * (b / 2u) + 16u * lane + 8u * (b % 2u);
-}
-__device__ __forceinline__ uint row_of(uint p, uint r, uint first) {
-  const uint row = first + 64u * p + threadIdx.x % kWarpgroup / 32u * 16u + 8u * r + threadIdx.x % 32u / 4u;
-  constexpr uint each = kTileM / kResiduesA;
-  return row % each * kResiduesA + row / each;
-}
-__device__ __forceinline__ void store_run_of_columns(const GemmPush& push, const Target& target, uint m, uint n,
-                                                     acc_t (&v)[8]) {
-  if (kTraded) store_columns(push, target, m, n, v, min(kTileN, 32u));
-  else store_eight(push, target, m, n, v);
+// Row r of the two of part p.
+__device__ __forceinline__ uint row_of(uint p, uint r) {
+  return 64u * p + threadIdx.x % kWarpgroup / 32u * 16u + 8u * r + threadIdx.x % 32u / 4u;
 }
 
 // `row`: the first of the warpgroup's rows in the tile.
@@ -189,19 +168,19 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
 #pragma unroll
     for (uint r = 0u; r < 2u; ++r)
 #pragma unroll
-      for (uint b = 0u; b < kRuns; ++b) {
+      for (uint b = 0u; b < kBlocks; ++b) {
         acc_t v[8];
 #pragma unroll
         for (uint j = 0u; j < 8u; ++j) {
           const uint sum = sum_of(r, b, j);
           v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
         }
-        store_run_of_columns(push, target, t.m + row_of(p, r, row), t.n + column_of(b), v);
+        store_columns(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, min(kTileN, 32u));
       }
 }
 
-// Adds up what the workgroups along K have summed: each stores its sums in its own workgroup memory, and of a lane's
-// runs each adds a share over all of them, in their order. The stages are free: a workgroup has one tile.
+// Adds up what the workgroups along K have summed: each stores its sums in its own workgroup memory, and of the
+// blocks of columns each adds a share over all of them, in their order. The stages are free: a workgroup has one tile.
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
                                             uint row, const acc_t (&sums)[kParts][kSums], uint consumer) {
   named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);   // orders all products' reads of the stages before the stores
@@ -213,8 +192,8 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
   cluster_barrier();   // orders all workgroups' stores of sums before their loads
   const Target target = target_of(push, t);
 #pragma unroll 1
-  for (uint unit = cluster.k; unit < kParts * 2u * kRuns; unit += kClusterK) {
-    const uint b = unit % kRuns, r = unit / kRuns % 2u, p = unit / kRuns / 2u;
+  for (uint unit = cluster.k; unit < kParts * 2u * kBlocks; unit += kClusterK) {
+    const uint b = unit % kBlocks, r = unit / kBlocks % 2u, p = unit / kBlocks / 2u;
     acc_t v[8];
 #pragma unroll
     for (uint j = 0u; j < 8u; ++j) {
@@ -226,7 +205,7 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
         v[j] = plus(v[j], acc_of(load_at(own + (p * kSums + sum) * kWarpgroup * 4u,
                                          (k * kClusterN + cluster.n) * kClusterM + cluster.m)));
     }
-    store_run_of_columns(push, target, t.m + row_of(p, r, row), t.n + column_of(b), v);
+    store_columns(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, min(kTileN, 32u));
   }
 }
 

@@ -6,26 +6,24 @@
 
 #ifdef STAGED_A
 constexpr bool kStagedA = true;
+#define MAP_A_PARAMETER
+#define MAP_A_POINTER nullptr
 #else
 constexpr bool kStagedA = false;
+#define MAP_A_PARAMETER , const __grid_constant__ TensorMap map_a
+#define MAP_A_POINTER &map_a
 #endif
 #ifdef STAGED_B
 constexpr bool kStagedB = true;
+#define MAP_B_PARAMETER
+#define MAP_B_POINTER nullptr
 #else
 constexpr bool kStagedB = false;
+#define MAP_B_PARAMETER , const __grid_constant__ TensorMap map_b
+#define MAP_B_POINTER &map_b
 #endif
-#if defined(STAGED_A) && defined(STAGED_B)
-#define MAP_PARAMETERS
-#define MAP_ARGUMENTS , nullptr
-#else
-// A's, then B's. The launch passes them one after another.
-constexpr uint kMapsA = kStagedA ? 0u : kResiduesA, kMapsB = kStagedB ? 0u : kResiduesB;
-struct TensorMaps {
-  TensorMap map[kMapsA + kMapsB];
-};
-#define MAP_PARAMETERS , const __grid_constant__ TensorMaps maps
-#define MAP_ARGUMENTS , maps.map
-#endif
+#define MAP_PARAMETERS MAP_A_PARAMETER MAP_B_PARAMETER
+#define MAP_ARGUMENTS , MAP_A_POINTER, MAP_B_POINTER
 
 constexpr bool kStaged = kStagedA || kStagedB;
 constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB);
@@ -58,26 +56,17 @@ __device__ __forceinline__ void release(const Stages& stage, const Cluster& clus
 
 // Copies an operand's tile, or this workgroup's share of it to all that need it: workgroup number `share` of `together`,
 // `to_ranks` one bit each.
-__device__ __forceinline__ void copy_operand(const TensorMap* maps, const uint residues, uint to, uint barrier,
-                                             const bool along_k, const uint tile, const uint together, uint share,
-                                             uint to_ranks, uint row, uint k, uint ld, uint batch) {
-  const auto copy = [&](const TensorMap* map, uint at, uint inner, uint outer) {
+__device__ __forceinline__ void copy_operand(const TensorMap* map, uint to, uint barrier, const bool along_k,
+                                             const uint tile, const uint together, uint share, uint to_ranks, uint row,
+                                             uint k, uint batch) {
+  const auto copy = [&](uint at, uint inner, uint outer) {
     const int c[5] = {int(inner), int(outer), int(batch), 0, 0};
     if (together > 1u) copy_in_to_all<3>(at, map, c, barrier, to_ranks);
     else copy_in<3>(at, map, c, barrier);
   };
-  if (along_k && residues > 1u) {
-    const uint rows = tile / residues, own = residues / together;
-#pragma unroll
-    for (uint i = 0u; i < own; ++i) {
-      const uint r = share * own + i, begin = (r * ld * kElementBytes & 15u) / kElementBytes;
-      copy(maps + r, to + r * rows * kLine, k + begin, row / residues);
-    }
-    return;
-  }
   if (along_k) {
     const uint rows = tile / together;
-    copy(maps, to + share * rows * kLine, k, row + share * rows);
+    copy(to + share * rows * kLine, k, row + share * rows);
     return;
   }
   const uint across = MATMUL_WGMMA_ACROSS(tile), line = across * kElementBytes, blocks = tile / across;
@@ -87,11 +76,11 @@ __device__ __forceinline__ void copy_operand(const TensorMap* maps, const uint r
 #pragma unroll
   for (uint i = 0u; i < own; ++i) {
     const uint block = by_blocks ? share * own + i : i, first = by_blocks ? 0u : share * lines;
-    copy(maps, to + (block * kTileK + first) * line, row + block * across, k + first);
+    copy(to + (block * kTileK + first) * line, row + block * across, k + first);
   }
 }
 __device__ __forceinline__ void copy_maps(const GemmPush& push, const Cluster& cluster, const Stages& stage,
-                                          const Tile& t, uint k, const TensorMap* maps) {
+                                          const Tile& t, uint k, const TensorMap* map_a, const TensorMap* map_b) {
   arrive_expecting(stage.full(), kMapBytes);
   uint along_n = 0u, along_m = 0u;   // the workgroups that have A's tile too, and B's
 #pragma unroll
@@ -99,11 +88,11 @@ __device__ __forceinline__ void copy_maps(const GemmPush& push, const Cluster& c
 #pragma unroll
   for (uint m = 0u; m < kClusterM; ++m) along_m |= 1u << rank_in(cluster, m, cluster.n);
   if (!kStagedA)
-    copy_operand(maps, kResiduesA, stage.a(), stage.full(), kAlongKA, kTileM, kClusterN, cluster.n, along_n, t.m, k,
-                 lda(push), kBatched != 0u && a_batch(push) != 0u ? t.batch : 0u);
+    copy_operand(map_a, stage.a(), stage.full(), kAlongKA, kTileM, kClusterN, cluster.n, along_n, t.m, k,
+                 kBatched != 0u && a_batch(push) != 0u ? t.batch : 0u);
   if (!kStagedB)
-    copy_operand(maps + (kStagedA ? 0u : kResiduesA), kResiduesB, stage.b(), stage.full(), kAlongKB, kTileN, kClusterM,
-                 cluster.m, along_m, t.n, k, ldb(push), kBatched != 0u && b_batch(push) != 0u ? t.batch : 0u);
+    copy_operand(map_b, stage.b(), stage.full(), kAlongKB, kTileN, kClusterM, cluster.m, along_m, t.n, k,
+                 kBatched != 0u && b_batch(push) != 0u ? t.batch : 0u);
 }
 
 // ---- operands that invocations load
@@ -136,7 +125,7 @@ struct Cursor {
 };
 
 __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& cluster, const Stages& stages,
-                                        const TensorMap* maps) {
+                                        const TensorMap* map_a, const TensorMap* map_b) {
   Cursor ahead;
   ahead.stage = stages;
   ahead.id = cluster.id;
@@ -145,7 +134,7 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
     if (threadIdx.x == 0u)
       for (; ahead.inside; ahead.next(push, cluster)) {
         await_phase(ahead.stage.empty(), ahead.stage.parity ^ 1u);
-        copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, maps);
+        copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
       }
     __syncwarp();
   } else {
@@ -158,7 +147,7 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
         if (ahead.inside) {
           await_phase(ahead.stage.empty(), ahead.stage.parity ^ 1u);
           if (kMapBytes != 0u && threadIdx.x == 0u)
-            copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, maps);
+            copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
           begin_loads(push, ahead.stage, ahead.t, slot_ahead);
           ahead.next(push, cluster);
         }

@@ -21,47 +21,24 @@ struct Loaded {
   static constexpr bool own_memory = copied && !direct;
   static constexpr uint line = along_k ? kLine : MATMUL_WGMMA_ACROSS(tile) * kElementBytes;
   static constexpr uint items = MATMUL_WGMMA_ITEMS(tile, run, kElementBytes, turned);   // of an invocation
-  static constexpr uint slot = own_memory ? items * access * kWarpgroup : 0u;   // bytes
+  static constexpr uint slot = own_memory ? items * access * kWarpgroup : 0u;           // bytes
+  // Of what is not turned an invocation has the same run of every so many-th line.
+  static constexpr uint runs = line / staged, lines = kWarpgroup / runs;
+  static constexpr uint blocks = along_k ? 1u : tile * kElementBytes / line;   // of kTileK lines
+  static constexpr uint block_items = items / blocks;
 };
 constexpr uint kSlotA = kStagedA ? Loaded<false>::slot : 0u, kSlotB = kStagedB ? Loaded<true>::slot : 0u;
 
-// An item's first element: its row in the tile and its k in the step.
-struct Item {
-  uint row, k;
-};
 // The memory of this invocation in a slot: of each item the invocations' accesses follow each other.
 template <bool b>
 __device__ __forceinline__ uint own_place(const Stages& stage, uint slot, uint item) {
   using L = Loaded<b>;
   return stage.own + slot * (kSlotA + kSlotB) + (b ? kSlotA : 0u) + (item * kWarpgroup + threadIdx.x) * L::access;
 }
-// 16 k of four rows at a time are turned: their items follow each other.
-constexpr uint kTurnedK = 16u;
-template <bool b>
-__device__ __forceinline__ Item item_at(uint item) {
-  using L = Loaded<b>;
-  if (L::turned) {
-    constexpr uint rows = L::tile / 4u, per_row = 4u / L::run;   // groups of rows; items of four rows
-    const uint unit = item / (kTurnedK * per_row) * kWarpgroup + threadIdx.x, part = item % (kTurnedK * per_row);
-    return {unit % rows * 4u + part % per_row * L::run, unit / rows * kTurnedK + part / per_row};
-  }
-  const uint q = item * kWarpgroup + threadIdx.x;
-  constexpr uint runs = L::line / L::staged;   // of a line
-  if (L::along_k) return {q / runs, q % runs * L::run};
-  const uint line = q / runs;
-  return {line / kTileK * (L::line / kElementBytes) + q % runs * L::run, line % kTileK};
-}
-// Where the bytes of an element lie in the operand's tile.
-template <bool b>
-__device__ __forceinline__ uint place_in_tile(uint row, uint k) {
-  using L = Loaded<b>;
-  if (L::along_k || L::turned) {
-    const uint at = k * kElementBytes;
-    return row * kLine + ((at / 16u ^ row & 7u) << 4) + at % 16u;
-  }
-  constexpr uint across = L::line / kElementBytes;
-  const uint at = row % across * kElementBytes, lines = 128u / L::line;
-  return (row / across * kTileK + k) * L::line + ((at / 16u ^ k / lines % (L::line / 16u)) << 4) + at % 16u;
+
+// By which the number of a chunk in a line is changed.
+__device__ __forceinline__ constexpr uint swizzle_of(const uint line, uint number) {
+  return number / (128u / line) % (line / 16u);
 }
 
 // Where a step's elements lie, and how many rows and k there are from the step's first on.
@@ -74,71 +51,122 @@ __device__ __forceinline__ Source source_at(const GemmPush& push, const Tile& t)
   if (b) return {b_address(push, t, t.k, t.n), ldb(push), columns(push) - min(t.n, columns(push)), t.k_end - t.k};
   return {a_address(push, t, t.m, t.k), lda(push), size_m(push) - min(t.m, size_m(push)), t.k_end - t.k};
 }
-// The byte offset of an item, and whether it is inside. Rows beyond the operand are zeros, as in a tensor map.
+
+// An invocation's items in a block of lines.
+struct Items {
+  uint64 from, step;   // the first item's address, and the distance to the next one's
+  uint row, k;         // of its first element, from the tile's and the step's first on
+  uint inside;         // of the items so many are inside the operand: the others are zeros, as in a tensor map
+  uint place;          // of the first item in the operand's tile
+};
 template <bool b>
-__device__ __forceinline__ uint offset_of_item(const Source& s, const Item& item, bool& inside) {
+__device__ __forceinline__ Items items_of(const Source& s, const uint block) {
   using L = Loaded<b>;
-  inside = item.row < s.rows && item.k < s.k;
-  return inside ? run_at(L::type, L::along_k ? item.row * s.ld + item.k : item.k * s.ld + item.row) : 0u;
+  const uint line = threadIdx.x / L::runs, at = threadIdx.x % L::runs * L::run;
+  Items i;
+  i.row = L::along_k ? line : block * (L::line / kElementBytes) + at;
+  i.k = L::along_k ? at : line;
+  i.from = s.base + run_at(L::type, L::along_k ? i.row * s.ld + i.k : i.k * s.ld + i.row);
+  i.step = run_at(L::type, L::lines * s.ld);
+  const uint left = L::along_k ? s.rows : s.k;
+  const bool run_inside = L::along_k ? i.k < s.k : i.row < s.rows;
+  i.inside = run_inside && line < left ? (left - line + L::lines - 1u) / L::lines : 0u;
+  const uint byte = at * kElementBytes;
+  i.place = block * kTileK * L::line + line * L::line + ((byte / 16u ^ swizzle_of(L::line, line)) << 4) + byte % 16u;
+  return i;
+}
+// Where in the tile item number i lies, the tile being at `to`, a multiple of 1024. An invocation's first line is below
+// L::lines, a power of two, so that the swizzles of both parts of a line's number are combined by their bits.
+template <bool b>
+__device__ __forceinline__ uint place_of(uint to, const Items& items, const uint i) {
+  using L = Loaded<b>;
+  return ((to + items.place) ^ (swizzle_of(L::line, i * L::lines) << 4)) + i * L::lines * L::line;
+}
+
+// 16 k of four rows at a time are turned.
+constexpr uint kTurnedK = 16u;
+struct Turned {
+  uint64 from;        // the address of the first k of the four rows
+  uint row, k;        // from the tile's and the step's first on
+  uint inside, rows;  // of the 16 k, and of the four rows, so many are inside the operand
+};
+template <bool b>
+__device__ __forceinline__ Turned turned_of(const Source& s, const uint number) {
+  constexpr uint groups = Loaded<b>::tile / 4u;
+  const uint unit = number * kWarpgroup + threadIdx.x;
+  Turned u;
+  u.row = unit % groups * 4u;
+  u.k = unit / groups * kTurnedK;
+  u.rows = s.rows - min(u.row, s.rows);
+  u.inside = u.rows != 0u ? s.k - min(u.k, s.k) : 0u;
+  u.from = s.base + u.k * s.ld + u.row;
+  return u;
 }
 
 template <bool b>
 __device__ __forceinline__ void begin_operand(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   using L = Loaded<b>;
-  if constexpr (L::copied) {
-    const Source s = source_at<b>(push, t);
+  const Source s = source_at<b>(push, t);
+  if constexpr (L::turned && L::copied) {
 #pragma unroll
-    for (uint i = 0u; i < L::items; ++i) {
-      const Item item = item_at<b>(i);
-      if (L::turned && item.k >= kTileK) continue;   // a small tile has fewer than the invocations take
-      bool inside;
-      const uint at = offset_of_item<b>(s, item, inside);
-      const uint to = L::direct ? (b ? stage.b() : stage.a()) + place_in_tile<b>(item.row, item.k)
-                                : own_place<b>(stage, slot, i);
-      copy_or_clear(to, s.base + at, L::access, inside);
+    for (uint i = 0u; i < L::items; i += kTurnedK) {
+      Turned unit = turned_of<b>(s, i / kTurnedK);
+#pragma unroll
+      for (uint k = 0u; k < kTurnedK; ++k, unit.from += s.ld)
+        if (unit.k < kTileK) copy_or_clear(own_place<b>(stage, slot, i + k), unit.from, L::access, k < unit.inside);
+    }
+  } else if constexpr (L::copied) {
+#pragma unroll
+    for (uint block = 0u; block < L::blocks; ++block) {
+      Items items = items_of<b>(s, block);
+#pragma unroll
+      for (uint i = 0u; i < L::block_items; ++i, items.from += items.step) {
+        const uint to = L::direct ? place_of<b>(b ? stage.b() : stage.a(), items, i)
+                                  : own_place<b>(stage, slot, block * L::block_items + i);
+        copy_or_clear(to, items.from, L::access, i < items.inside);
+      }
     }
   }
 }
 
-// The item's elements as words, zeros where it is not inside.
-template <bool b>
-__device__ __forceinline__ uvec4 raw_item(const Stages& stage, const Source& s, const Item& item, uint number, uint slot,
-                                          bool& inside) {
-  using L = Loaded<b>;
-  const uint at = offset_of_item<b>(s, item, inside);
-  if (L::copied) return load_place(own_place<b>(stage, slot, number), L::access);
-  uvec4 raw = load_raw(s.base, at, L::access);
-  if (!inside) raw = {};
-  return raw;
-}
-
-// As many items at a time as registers may be in flight for.
+// So many items at a time as registers may hold loads of.
 template <bool b>
 __device__ __forceinline__ void finish_converted(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   using L = Loaded<b>;
-  constexpr uint together = L::items < 8u ? L::items : 8u;
+  constexpr uint together = L::block_items < 8u ? L::block_items : 8u;
   const Source s = source_at<b>(push, t);
-  const uint to = b ? stage.b() : stage.a();
-#pragma unroll 1
-  for (uint first = 0u; first < L::items; first += together) {
-    uvec4 raw[together];
-    bool inside[together];
 #pragma unroll
-    for (uint i = 0u; i < together; ++i)
-      raw[i] = raw_item<b>(stage, s, item_at<b>(first + i), first + i, slot, inside[i]);
+  for (uint block = 0u; block < L::blocks; ++block) {
+    Items items = items_of<b>(s, block);
 #pragma unroll
-    for (uint i = 0u; i < together; ++i) {
-      const Item item = item_at<b>(first + i);
-#ifndef INTEGER
-      if (L::converted) {
-        float v[MAX_RUN];
-        if (b) convert_b(push, raw[i], t.k + item.k, t.n + item.row, inside[i], v);
-        else convert_a(push, raw[i], t.k + item.k, inside[i], v);
+    for (uint first = 0u; first < L::block_items; first += together) {
+      uvec4 raw[together];
 #pragma unroll
-        for (uint w = 0u; w < 4u; ++w) raw[i][w] = pack_pair(kType, v[2u * w], v[2u * w + 1u]);
+      for (uint i = 0u; i < together; ++i, items.from += items.step) {
+        if (L::copied) {
+          raw[i] = load_place(own_place<b>(stage, slot, block * L::block_items + first + i), L::access);
+        } else {
+          const bool inside = first + i < items.inside;
+          raw[i] = load_raw(inside ? items.from : s.base, 0u, L::access);
+          if (!inside) raw[i] = {};
+        }
       }
+#pragma unroll
+      for (uint i = 0u; i < together; ++i) {
+#ifndef INTEGER
+        if (L::converted) {
+          const uint lines = (first + i) * L::lines;
+          const uint row = items.row + (L::along_k ? lines : 0u), k = items.k + (L::along_k ? 0u : lines);
+          const bool inside = first + i < items.inside;
+          float v[MAX_RUN];
+          if (b) convert_b(push, raw[i], t.k + k, t.n + row, inside, v);
+          else convert_a(push, raw[i], t.k + k, inside, v);
+#pragma unroll
+          for (uint w = 0u; w < 4u; ++w) raw[i][w] = pack_pair(kType, v[2u * w], v[2u * w + 1u]);
+        }
 #endif
-      store_place(to + place_in_tile<b>(item.row, item.k), L::staged, raw[i]);
+        store_place(place_of<b>(b ? stage.b() : stage.a(), items, first + i), L::staged, raw[i]);
+      }
     }
   }
 }
@@ -153,30 +181,33 @@ __device__ __forceinline__ void turn_bytes(uint (&w)[4]) {
   w[3] = __byte_perm(high0, high1, 0x7632u);
 }
 
+// Four rows at one k, a byte each, of what is loaded now. Rows that are not inside are zeros.
+template <bool b>
+__device__ __forceinline__ uint load_bytes_of(const Turned& u, uint64 from, bool inside) {
+  uint word = 0u;
+#pragma unroll
+  for (uint r = 0u; r < 4u; ++r)
+    if (inside && r < u.rows) word |= load_raw(from, r, 1u)[0] << (8u * r);
+  return word;
+}
+
 template <bool b>
 __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   using L = Loaded<b>;
-  constexpr uint per_row = 4u / L::run, each = kTurnedK * per_row;   // items of 16 k of four rows
+  constexpr uint units = L::items / (kTurnedK * (4u / L::run));
   const Source s = source_at<b>(push, t);
-  const uint to = b ? stage.b() : stage.a();
 #pragma unroll 1
-  for (uint first = 0u; first < L::items; first += each) {
-    const Item unit = item_at<b>(first);
-    if (unit.k >= kTileK) continue;
-    uvec4 rows[4] = {};   // of each row its 16 k
+  for (uint number = 0u; number < units; ++number) {
+    Turned unit = turned_of<b>(s, number);
+    if (unit.k >= kTileK) continue;   // a small tile has fewer units than invocations
+    uvec4 rows[4] = {};               // of each row its 16 k
 #pragma unroll
     for (uint g = 0u; g < 4u; ++g) {
       uint w[4];
 #pragma unroll
-      for (uint k = 0u; k < 4u; ++k) {
-        w[k] = 0u;
-#pragma unroll
-        for (uint j = 0u; j < per_row; ++j) {
-          const uint number = first + (4u * g + k) * per_row + j;
-          bool inside;
-          w[k] |= raw_item<b>(stage, s, item_at<b>(number), number, slot, inside)[0] << (8u * L::run * j % 32u);
-        }
-      }
+      for (uint k = 0u; k < 4u; ++k, unit.from += s.ld)
+        w[k] = L::copied ? load_place(own_place<b>(stage, slot, number * kTurnedK + 4u * g + k), 4u)[0]
+                         : load_bytes_of<b>(unit, unit.from, 4u * g + k < unit.inside);
       turn_bytes(w);
 #pragma unroll
       for (uint r = 0u; r < 4u; ++r) rows[r][g] = w[r];
@@ -198,7 +229,10 @@ __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages
         }
       }
 #pragma unroll
-    for (uint r = 0u; r < 4u; ++r) store_place(to + place_in_tile<b>(unit.row + (r ^ order), unit.k), 16u, rows[r]);
+    for (uint r = 0u; r < 4u; ++r) {
+      const uint row = unit.row + (r ^ order);
+      store_place((b ? stage.b() : stage.a()) + row * kLine + ((unit.k / 16u ^ (row & 7u)) << 4), 16u, rows[r]);
+    }
   }
 }
 

@@ -15,7 +15,7 @@ namespace sectile::cuda {
 
 // The size of kernel arguments that every architecture allows; they are assembled on the stack.
 inline constexpr std::size_t kMostPushBytes = 4096;
-inline constexpr std::size_t kMostTensorMaps = 16;
+inline constexpr std::size_t kMostTensorMaps = 8;
 
 // Owned by the Device's kernels.
 struct Kernel {

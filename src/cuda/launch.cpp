@@ -74,7 +74,7 @@ Result<void> launch_step(const api::Driver& driver, Stream stream, const ReadySt
   for (std::size_t i = 0; i < step.tensor_maps.size(); ++i) {
     const TensorMap& map = step.tensor_maps[i];
     if (auto made = encode(driver, map, operands[map.operand].address, &maps[i]); !made) return made;
-    arguments[count++] = &maps[i];  // one after another: a kernel may take them as one array
+    arguments[count++] = &maps[i];
   }
   void** const given = count == 0 ? nullptr : arguments.data();
   if (step.cluster != kNoCluster) return launch_clusters(driver, stream, step, given);

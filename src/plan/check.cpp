@@ -17,7 +17,7 @@ namespace sectile {
 namespace {
 
 // These bound the checker's work on an untrusted plan: it compares every pair of ranges between two barriers.
-constexpr std::size_t kMostSteps = 64, kMostRanges = 64, kMostMaps = 16, kMostConstants = 1024;
+constexpr std::size_t kMostSteps = 64, kMostRanges = 64, kMostMaps = 8, kMostConstants = 1024;
 
 // Workgroups of a cluster: 8 on each device that has clusters, 16 where the device allows it for a kernel.
 constexpr std::uint32_t kMostCluster = 16;

@@ -90,8 +90,8 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t steps =
       ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), std::uint64_t{d.splits} * w.cluster_k);
   const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, numbers, d);
-  const std::uint64_t copy = d.estimate.interior.ideal_load_transactions *
-                             c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
+  const std::uint64_t copy =
+      d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
   const std::uint64_t stored = std::uint64_t{d.tile_m} * d.tile_n / model.wgmma_stored;
   const std::uint64_t step = std::max<std::uint64_t>({multiply, copy, 1});
   const std::uint64_t waves = ceil_div(tiles, places);  // of one tile per multiprocessor
@@ -125,7 +125,8 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), d.splits);
   if (c.cpu()) return cpu_cost(c, numbers, d, groups, steps * d.tile_k);
 
-  if (d.unit == Unit::wgmma) return finished_cost(c, numbers, d, warpgroup_clocks(c, numbers, d), numbers.gemm.wgmma_start);
+  if (d.unit == Unit::wgmma)
+    return finished_cost(c, numbers, d, warpgroup_clocks(c, numbers, d), numbers.gemm.wgmma_start);
   const GemmGpuCost& model = numbers.gemm;
 
   // One step of K. Products and loads overlap. A workgroup that is alone on a multiprocessor with room for more cannot

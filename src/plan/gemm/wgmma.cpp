@@ -5,7 +5,6 @@
 #include "gemm/matmul_wgmma.abi.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace sectile::detail {
 
@@ -66,32 +65,21 @@ constexpr Row kTable[] = {
 
 bool integer_across(const GemmContext& c, bool b) { return c.integer() && !c.along_k(b); }
 
-// The tensor maps by which the tensor memory accelerator copies an operand's tile as the products need it; 0: there are
-// none. A map's rows are a multiple of 16 bytes apart. Rows along K that are not have several maps, by residues
-// (shaders/gemm/matmul_wgmma.abi.h), each of which fills whole groups of 8 lines. B has 4 of them at least where they
-// fit, which spares its columns a trade among lanes.
-std::uint32_t residues(const GemmContext& c, const Row& r, bool b) {
+// Whether the tensor memory accelerator cannot copy the operand as the products need it. Each of its copies reads from
+// a multiple of 16 bytes on.
+bool staged(const GemmContext& c, bool b) {
   const Gemm& g = c.gemm;
   const std::uint32_t type = b ? c.b_type : c.a_type;
-  if (type != c.type || (!b && g.a_scale) || integer_across(c, b)) return 0;
+  if (type != c.type || (!b && g.a_scale) || integer_across(c, b)) return true;
   const std::int64_t bytes = type_bytes(type), ld = b ? g.at.ldb : g.at.lda, batch = b ? g.at.b_batch : g.at.a_batch;
-  if ((b ? g.b_align : g.a_align) % 16 != 0 || (g.batch > 1 && batch * bytes % 16 != 0)) return 0;
-  const std::uint32_t tile = b ? r.tile_n : r.tile_m;
-  std::uint32_t needed = static_cast<std::uint32_t>(16 / std::gcd(std::int64_t{16}, ld * bytes));
-  if (needed > 1 && !c.along_k(b)) return 0;
-  if (b && c.along_k(b) && tile % 32 == 0) needed = std::max(needed, 4u);
-  if (b && needed == 2) return 0;  // the columns of a lane would not be adjacent
-  return needed <= 8 && (needed == 1 || tile % (8 * needed) == 0) ? needed : 0;
+  return (b ? g.b_align : g.a_align) % 16 != 0 || ld * bytes % 16 != 0 || (g.batch > 1 && batch * bytes % 16 != 0);
 }
-
-// Whether invocations load the operand.
-bool staged(const GemmContext& c, const Row& r, bool b) { return residues(c, r, b) == 0; }
 
 std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
 
 // Bytes that invocations keep of an operand, for each step in flight.
 std::uint32_t slot_bytes(const GemmContext& c, const Row& r, std::uint32_t width, bool b) {
-  if (!staged(c, r, b)) return 0;
+  if (!staged(c, b)) return 0;
   const std::uint32_t type = b ? c.b_type : c.a_type, tile = b ? r.tile_n : r.tile_m;
   const bool turned = integer_across(c, b), converted = type != c.type || (!b && c.gemm.a_scale);
   const std::uint32_t run = turned ? (width < 4 ? 1 : 4) : width;
@@ -115,7 +103,7 @@ Memory memory_of(const GemmContext& c, const Row& r, const GemmConfig& d) {
       c.profile.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.dynamic_workgroup_memory) / r.resident -
           kReserved);
   Memory m;
-  const bool loaded = staged(c, r, false) || staged(c, r, true);
+  const bool loaded = staged(c, false) || staged(c, true);
   for (std::uint32_t stages = kMost; stages >= 1 && m.stages == 0; --stages) {
     const std::uint32_t ahead = loaded ? std::min(std::max(stages, 2u) - 1, kMostAhead) : 1;
     const std::uint32_t bytes = stages * step + MATMUL_WGMMA_BARRIER_BYTES(stages) + ahead * slot;
@@ -130,9 +118,7 @@ std::uint32_t lines_of(const Row& r, bool b, std::uint32_t tile_k) {
   return MATMUL_WGMMA_LINES((b ? r.tile_n : r.tile_m), tile_k, (b ? r.cluster_m : r.cluster_n));
 }
 
-// Map `residue` of so many.
-TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b, std::uint32_t residue,
-                 std::uint32_t residues) {
+TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
   const Gemm& g = c.gemm;
   const auto bytes = static_cast<std::uint64_t>(type_bytes(c.type));
   const bool along_k = c.along_k(b);
@@ -141,18 +127,14 @@ TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b, s
   const bool own = g.batch > 1 && batch != 0;  // otherwise all batches have the first one's
   const std::uint32_t tile = b ? r.tile_n : r.tile_m, together = b ? r.cluster_m : r.cluster_n;
   const std::uint64_t ld = static_cast<std::uint64_t>(b ? g.at.ldb : g.at.lda) * bytes;
-  const std::uint32_t first = residue < rows ? residue : 0;  // a residue without rows copies what is not used
-  const std::uint64_t begin = first * ld % 16;
   TensorMap map;
   map.operand = step.addresses[b ? 1 : 0].operand;
-  map.byte_offset = step.addresses[b ? 1 : 0].byte_offset + first * ld - begin;
+  map.byte_offset = step.addresses[b ? 1 : 0].byte_offset;
   map.element_bytes = type_bytes(c.type);
-  const std::uint64_t inner = along_k ? k + begin / bytes : rows,
-                      outer = along_k ? ceil_div(rows - first, residues) : k;
-  map.dims = {inner, outer, own ? static_cast<std::uint64_t>(g.batch) : 1};
-  map.strides = {ld * residues, own ? static_cast<std::uint64_t>(batch) * bytes : ld * residues * outer};
+  map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
+  map.strides = {ld, own ? static_cast<std::uint64_t>(batch) * bytes : ld * map.dims[1]};
   if (along_k) {
-    map.box = {tile_k_of(c), residues > 1 ? tile / residues : tile / together, 1};
+    map.box = {tile_k_of(c), tile / together, 1};
     map.swizzle_bytes = MATMUL_WGMMA_LINE;
   } else {
     map.box = {MATMUL_WGMMA_ACROSS(tile), lines_of(r, b, tile_k_of(c)), 1};
@@ -165,8 +147,7 @@ TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b, s
 void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
   const Row& r = kTable[d.row];
   for (const bool b : {false, true})
-    for (std::uint32_t i = 0, all = residues(c, r, b); i < all; ++i)
-      step.tensor_maps.push_back(map_of(c, r, step, b, i, all));
+    if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, r, step, b));
   const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(c.gemm.m), r.tile_m * r.cluster_m) *
                               ceil_div(static_cast<std::uint64_t>(c.gemm.n), r.tile_n * r.cluster_n) * d.splits *
                               static_cast<std::uint64_t>(c.gemm.batch);
@@ -182,15 +163,19 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   GemmConfig d;
   d.stem = "matmul_wgmma";
   d.narrow = true;
-  const bool a = staged(c, r, false), b = staged(c, r, true);
+  const bool a = staged(c, false), b = staged(c, true);
   d.base = std::string(c.integer() ? "i8" : "f16") + (a && b ? ".staged" : a ? ".staged-a" : b ? ".staged-b" : "");
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = tile_k_of(c);
   d.workgroup = r.workgroup();
   // An operand with a tensor map is not loaded by invocations.
-  d.width_a = a ? c.width_a : 16 / type_bytes(c.type);
-  d.width_b = b ? c.width_b : 16 / type_bytes(c.type);
+  const auto width = [&](bool of_b, bool loaded) {
+    const std::uint32_t most = c.integer() && c.along_k(of_b) ? 16 : 8;
+    return loaded ? c.operand(of_b).width(most) : 16 / type_bytes(c.type);
+  };
+  d.width_a = width(false, a);
+  d.width_b = width(true, b);
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   d.row = row;
@@ -202,8 +187,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
   d.staging.registers.accumulators = r.sub_m() * r.tile_n / MATMUL_WGMMA_WARPGROUP;
   d.unit = Unit::wgmma;
-  d.warpgroups = {
-      .resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
+  d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
   d.table = CostTable::matmul_wgmma;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_WGMMA_SPEC_SUB_M, r.sub_m()},
                                   {MATMUL_WGMMA_SPEC_CONSUMERS, r.consumers},
@@ -213,9 +197,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_WGMMA_SPEC_CLUSTER_N, r.cluster_n},
                                   {MATMUL_WGMMA_SPEC_CLUSTER_K, r.cluster_k},
                                   {MATMUL_WGMMA_SPEC_RESIDENT, r.resident},
-                                  {MATMUL_WGMMA_SPEC_AHEAD, memory.ahead},
-                                  {MATMUL_WGMMA_SPEC_RESIDUES_A, std::max(residues(c, r, false), 1u)},
-                                  {MATMUL_WGMMA_SPEC_RESIDUES_B, std::max(residues(c, r, true), 1u)}})
+                                  {MATMUL_WGMMA_SPEC_AHEAD, memory.ahead}})
     d.add(id, value);
   d.group_m = group_of_tiles(c, d);
   d.can_split = true;
@@ -235,14 +217,10 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("the device's products of warpgroups (wgmma) are not known, or absent");
   if (c.type == SECTILE_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
   if (c.gathered != nullptr) return refusal.no("the kernel gathers no operand");
-  const bool a = staged(c, r, false), b = staged(c, r, true);
+  const bool a = staged(c, false), b = staged(c, true);
   if ((a || b) && r.cluster() > r.cluster_k) return refusal.no("workgroups copy operands together by tensor maps only");
   if (!c.integer() && !c.along_k(true) && r.tile_n % 16 != 0)
     return refusal.no("a tile of {} columns has no lines across K", r.tile_n);
-  for (const bool operand_b : {false, true})
-    if (const std::uint32_t all = residues(c, r, operand_b), together = operand_b ? r.cluster_m : r.cluster_n;
-        all > 1 && all % together != 0)
-      return refusal.no("{} workgroups do not divide {} residues of rows", together, all);
   const GemmConfig d = make(c, row);
   if (d.staging.stages < 2) return refusal.no("two stages do not fit the workgroup memory");
   return gemm_fits(c, d, refusal);
