@@ -35,6 +35,28 @@ __device__ __forceinline__ void store_eight(const GemmPush& push, const Target& 
   }
 }
 
+// The same of sums of which the lanes' rows are the result's columns, and their columns its rows. Lanes with the same
+// place among the four of a row have 8 adjacent columns n of the rows m + 8 * g + 2 * (l % 4) + e; each takes one of
+// those rows of all 8. Three rounds, as an 8 x 8 matrix is transposed by halves.
+__device__ __forceinline__ void store_rows(const GemmPush& push, const Target& target, uint m, uint n, acc_t (&v)[8],
+                                           const uint count = 32u) {
+  const uint place = threadIdx.x % 32u / 4u;
+#pragma unroll
+  for (uint bit = 1u; bit <= 4u; bit *= 2u) {
+    const bool upper = (place & bit) != 0u;
+#pragma unroll
+    for (uint i = 0u; i < 8u; ++i) {
+      if ((i & bit) != 0u) continue;
+      acc_t &low = v[i], &high = v[i ^ bit];
+      const acc_t got = subgroup_xor(upper ? low : high, 4u * bit);
+      if (upper) low = got;
+      else high = got;
+    }
+  }
+  const uint row = place / 2u * 8u + threadIdx.x % 4u * 2u + place % 2u;
+  if (row < count) store_eight(push, target, m + row, n, v);
+}
+
 // Applies the epilogue to `count` columns, at most 32, of row m from column n on, and stores them. Each lane's v: its
 // columns of the four groups of 8. All lanes of a warp call it together. What lies outside the result is left out.
 __device__ __forceinline__ void store_columns(const GemmPush& push, const Target& target, uint m, uint n,

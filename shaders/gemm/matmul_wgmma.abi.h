@@ -12,7 +12,8 @@
 
 #include "gemm/gemm.abi.h"
 
-#define MATMUL_WGMMA_SPEC_SUB_M 16      // rows of a warpgroup's products: 64 or 128
+// Rows of a warpgroup's products, 64 or 128: rows of the result or, with SWAPPED, columns of it
+#define MATMUL_WGMMA_SPEC_SUB_M 16
 #define MATMUL_WGMMA_SPEC_CONSUMERS 17  // warpgroups that multiply
 #define MATMUL_WGMMA_SPEC_PINGPONG 18   // 1: each has tiles of its own; 0: they share a tile, SUB_M rows each
 #define MATMUL_WGMMA_SPEC_STAGES 19
@@ -24,6 +25,10 @@
 
 #define MATMUL_WGMMA_SPEC_RESIDENT 24   // workgroups that a multiprocessor holds
 
+
+// 1: the products are those of the transposed operands, B times A. A product has 64 rows and any multiple of 16 columns,
+// so that few rows of A are not padded to 64
+#define MATMUL_WGMMA_SPEC_SWAPPED 25
 
 #define MATMUL_WGMMA_LINE 128u   // bytes along K of a step
 #define MATMUL_WGMMA_WARPGROUP 128u

@@ -27,6 +27,7 @@ constexpr uint kStages = sectile_constant(MATMUL_WGMMA_SPEC_STAGES, 2u);
 constexpr uint kClusterM = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_M, 1u);
 constexpr uint kClusterN = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_N, 1u);
 constexpr uint kClusterK = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_K, 1u);
+constexpr bool kSwapped = sectile_constant(MATMUL_WGMMA_SPEC_SWAPPED, 0u) != 0u;
 constexpr uint kResident = sectile_constant(MATMUL_WGMMA_SPEC_RESIDENT, 1u);
 constexpr uint kCluster = kClusterM * kClusterN * kClusterK;
 
@@ -95,11 +96,15 @@ struct Stages {
 // ---- products
 
 // Sums of kSubM rows, 64 of them at a time.
-constexpr uint kParts = kSubM / 64u, kSums = kTileN / 2u;
-constexpr uint kStepProducts = kLine / 32u;   // products of 32 bytes along K
-constexpr uint kAcrossLine = MATMUL_WGMMA_ACROSS(kTileN) * kElementBytes;
-constexpr uint64 kLayoutA = kRowsA ? operand_layout(kLine, 0u) : operand_layout(kLine, kTileK * kLine);
-constexpr uint64 kLayoutB = kRowsB ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
+constexpr uint kColumns = kSwapped ? kTileM : kTileN;   // of a product
+constexpr uint kParts = kSubM / 64u, kSums = kColumns / 2u;
+constexpr uint kStepProducts = kLine / 32u;             // products of 32 bytes along K
+// The operand whose rows are the products' rows, and the one whose rows are their columns.
+constexpr bool kFirstAlong = kSwapped ? kRowsB : kRowsA, kSecondAlong = kSwapped ? kRowsA : kRowsB;
+constexpr uint kAcrossLine = MATMUL_WGMMA_ACROSS(kColumns) * kElementBytes;
+constexpr uint64 kLayoutFirst = kFirstAlong ? operand_layout(kLine, 0u) : operand_layout(kLine, kTileK * kLine);
+constexpr uint64 kLayoutSecond =
+    kSecondAlong ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
 
 // Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
 __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
@@ -119,14 +124,15 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
 #pragma unroll
     for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
     begin_products();
-    const uint64 a = operand_at(kLayoutA, stages.a() + from), b = operand_at(kLayoutB, stages.b());
+    const uint64 a = operand_at(kLayoutFirst, (kSwapped ? stages.b() : stages.a()) + from),
+                 b = operand_at(kLayoutSecond, kSwapped ? stages.a() : stages.b());
 #pragma unroll
     for (uint k = 0u; k < kStepProducts; ++k)
 #pragma unroll
       for (uint p = 0u; p < kParts; ++p) {
-        const uint along_a = kRowsA ? 32u * k + 64u * kLine * p : 16u * kLine * k + kTileK * kLine * p;
-        const uint along_b = kRowsB ? 32u * k : 16u * kAcrossLine * k;
-        add_products<kTileN, !kRowsA, !kRowsB>(sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
+        const uint along_a = kFirstAlong ? 32u * k + 64u * kLine * p : 16u * kLine * k + kTileK * kLine * p;
+        const uint along_b = kSecondAlong ? 32u * k : 16u * kAcrossLine * k;
+        add_products<kColumns, !kFirstAlong, !kSecondAlong>(sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
       }
     commit_products();
 #pragma unroll
@@ -150,7 +156,7 @@ constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup;
 // ---- results
 
 // The columns are stored 32 at a time. Which of the lane's sums is its column j of block b, of row r of the two.
-constexpr uint kBlocks = (kTileN + 31u) / 32u;
+constexpr uint kBlocks = (kColumns + 31u) / 32u;
 __device__ __forceinline__ constexpr uint sum_of(const uint r, const uint b, const uint j) {
   return 4u * (4u * b + j / 2u) + 2u * r + j % 2u;
 }
@@ -159,7 +165,14 @@ __device__ __forceinline__ uint row_of(uint p, uint r) {
   return 64u * p + threadIdx.x % kWarpgroup / 32u * 16u + 8u * r + threadIdx.x % 32u / 4u;
 }
 
-// `row`: the first of the warpgroup's rows in the tile.
+// Stores the lane's share of block b of row r of part p. `row`: the first of the warpgroup's rows in the tile.
+__device__ __forceinline__ void store_block(const GemmPush& push, const Target& target, const Tile& t, uint row, uint p,
+                                            uint r, uint b, acc_t (&v)[8]) {
+  const uint count = min(kColumns, 32u);
+  if (kSwapped) store_rows(push, target, t.m + 32u * b, t.n + row + row_of(p, r) - threadIdx.x % 32u / 4u, v, count);
+  else store_columns(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, count);
+}
+
 __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row,
                                            const acc_t (&sums)[kParts][kSums]) {
   const Target target = target_of(push, t);
@@ -175,7 +188,7 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
           const uint sum = sum_of(r, b, j);
           v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
         }
-        store_columns(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, min(kTileN, 32u));
+        store_block(push, target, t, row, p, r, b, v);
       }
 }
 
@@ -205,7 +218,7 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
         v[j] = plus(v[j], acc_of(load_at(own + (p * kSums + sum) * kWarpgroup * 4u,
                                          (k * kClusterN + cluster.n) * kClusterM + cluster.m)));
     }
-    store_columns(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, min(kTileN, 32u));
+    store_block(push, target, t, row, p, r, b, v);
   }
 }
 
@@ -238,6 +251,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
   Stages stages{start, barriers, barriers + MATMUL_WGMMA_BARRIER_BYTES(kStages), 0u, 0u};
   const Cluster cluster = this_cluster();
   if (threadIdx.x == 0u) {
+    prefetch_maps(MAP_POINTERS);
     for (uint i = 0u; i < kStages; ++i) {
       make_barrier(stages.barriers + 16u * i, kFillers);
       make_barrier(stages.barriers + 16u * i + 8u, kReleases);

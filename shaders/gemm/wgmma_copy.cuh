@@ -23,7 +23,8 @@ constexpr bool kStagedB = false;
 #define MAP_B_POINTER &map_b
 #endif
 #define MAP_PARAMETERS MAP_A_PARAMETER MAP_B_PARAMETER
-#define MAP_ARGUMENTS , MAP_A_POINTER, MAP_B_POINTER
+#define MAP_POINTERS MAP_A_POINTER, MAP_B_POINTER
+#define MAP_ARGUMENTS , MAP_POINTERS
 
 constexpr bool kStaged = kStagedA || kStagedB;
 constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB);
@@ -32,9 +33,11 @@ constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB)
 constexpr uint kFillers = (kMapBytes != 0u ? 1u : 0u) + (kStaged ? kWarpgroup : 0u);
 constexpr uint kReleases = kWarpgroup / 32u * (kPingpong != 0u ? 1u : kConsumers) * (kClusterM + kClusterN - 1u);
 
-// A multiprocessor has 65536, 168 for each of three warpgroups at the start.
-constexpr uint kProducerRegisters = kConsumers == 1u || kResident > 1u ? 0u : kStaged ? 104u : 40u;
-constexpr uint kConsumerRegisters = kConsumers == 1u || kResident > 1u ? 0u : kStaged ? 200u : 232u;
+// Registers of a lane. A multiprocessor has 65536.
+// They have 168 each with two consumers, and 128 with three.
+constexpr bool kTrade = kConsumers > 1u && kResident == 1u;
+constexpr uint kProducerRegisters = !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 80u : 32u) : kStaged ? 104u : 40u;
+constexpr uint kConsumerRegisters = !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 144u : 160u) : kStaged ? 200u : 232u;
 
 __device__ __forceinline__ uint rank_in(const Cluster& cluster, uint m, uint n) {
   return (cluster.k * kClusterN + n) * kClusterM + m;
@@ -53,6 +56,12 @@ __device__ __forceinline__ void release(const Stages& stage, const Cluster& clus
 }
 
 // ---- tensor maps
+
+// Their first copies then do not wait for the maps.
+__device__ __forceinline__ void prefetch_maps(const TensorMap* map_a, const TensorMap* map_b) {
+  if (!kStagedA) prefetch_map(map_a);
+  if (!kStagedB) prefetch_map(map_b);
+}
 
 // Copies an operand's tile, or this workgroup's share of it to all that need it: workgroup number `share` of `together`,
 // `to_ranks` one bit each.

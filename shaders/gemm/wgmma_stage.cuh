@@ -133,7 +133,9 @@ __device__ __forceinline__ void begin_operand(const GemmPush& push, const Stages
 template <bool b>
 __device__ __forceinline__ void finish_converted(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   using L = Loaded<b>;
-  constexpr uint together = L::block_items < 8u ? L::block_items : 8u;
+  constexpr uint most = L::block_items < 8u ? L::block_items : 8u;
+  constexpr uint together = L::block_items % most == 0u ? most : L::block_items % 6u == 0u ? 6u : 5u;
+  static_assert(L::block_items % together == 0u);
   const Source s = source_at<b>(push, t);
 #pragma unroll
   for (uint block = 0u; block < L::blocks; ++block) {

@@ -7,6 +7,10 @@ struct alignas(128) TensorMap {
 
 __device__ __forceinline__ uint shared_address(const void* pointer) { return uint(__cvta_generic_to_shared(pointer)); }
 
+__device__ __forceinline__ void prefetch_map(const TensorMap* map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 // Initializes an mbarrier that completes when one copy of `bytes` bytes has arrived.
 __device__ __forceinline__ void expect_copy(uint barrier, uint bytes) {
   asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier));

@@ -17,9 +17,10 @@ struct Row {
   bool pingpong = false;         // each has tiles of its own
   std::uint32_t cluster_m = 1, cluster_n = 1, cluster_k = 1;
   std::uint32_t resident = 1;  // workgroups of a multiprocessor
+  bool swapped = false;        // the products are B's with A: their rows are columns of the result
   ShapeGeneric generic = ShapeGeneric::kNo;
 
-  constexpr std::uint32_t sub_m() const { return pingpong ? tile_m : tile_m / consumers; }
+  constexpr std::uint32_t sub_m() const { return (swapped ? tile_n : tile_m) / (pingpong ? 1 : consumers); }
   constexpr std::uint32_t workgroup() const { return MATMUL_WGMMA_WARPGROUP * (1 + consumers); }
   constexpr std::uint32_t cluster() const { return cluster_m * cluster_n * cluster_k; }
 };
@@ -27,39 +28,49 @@ struct Row {
 // clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 256, .cluster_m = 2},
-    {.tile_m = 128, .tile_n = 256, .cluster_n = 2},
     {.tile_m = 128, .tile_n = 256},
     {.tile_m = 256, .tile_n = 128, .cluster_n = 2},
-    {.tile_m = 256, .tile_n = 128, .cluster_m = 2},
     {.tile_m = 256, .tile_n = 128},
-    {.tile_m = 64, .tile_n = 256, .pingpong = true, .cluster_m = 2},
+    {.tile_m = 192, .tile_n = 128, .consumers = 3},
+    {.tile_m = 192, .tile_n = 192, .consumers = 3},
     {.tile_m = 64, .tile_n = 256, .pingpong = true},
     {.tile_m = 128, .tile_n = 128, .pingpong = true, .cluster_m = 2},
     {.tile_m = 128, .tile_n = 128, .pingpong = true},
     {.tile_m = 128, .tile_n = 192},
-    {.tile_m = 128, .tile_n = 192, .cluster_m = 2},
     {.tile_m = 128, .tile_n = 160},
     {.tile_m = 128, .tile_n = 128},
     {.tile_m = 128, .tile_n = 128, .cluster_m = 2},
     {.tile_m = 128, .tile_n = 96},
     {.tile_m = 128, .tile_n = 64},
-    {.tile_m = 128, .tile_n = 64, .cluster_k = 2},
     {.tile_m = 128, .tile_n = 32, .resident = 2},
     {.tile_m = 64, .tile_n = 128, .consumers = 1},
     {.tile_m = 64, .tile_n = 128, .pingpong = true},
     {.tile_m = 64, .tile_n = 128, .consumers = 1, .resident = 2},
     {.tile_m = 64, .tile_n = 64, .consumers = 1, .resident = 3},
     {.tile_m = 64, .tile_n = 32, .consumers = 1, .resident = 3},
-    {.tile_m = 64, .tile_n = 16, .consumers = 1, .resident = 3},
     {.tile_m = 128, .tile_n = 16, .resident = 2},
     {.tile_m = 128, .tile_n = 128, .cluster_k = 2},
-    {.tile_m = 128, .tile_n = 128, .cluster_k = 4},
     {.tile_m = 64, .tile_n = 128, .consumers = 1, .cluster_k = 2},
     {.tile_m = 64, .tile_n = 128, .consumers = 1, .cluster_k = 4},
     {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 2},
     {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 4},
-    {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 8},
     {.tile_m = 128, .tile_n = 32, .cluster_k = 4},
+    {.tile_m = 224, .tile_n = 128, .swapped = true},
+    {.tile_m = 192, .tile_n = 128, .swapped = true},
+    {.tile_m = 160, .tile_n = 128, .swapped = true},
+    {.tile_m = 96, .tile_n = 128, .swapped = true},
+    {.tile_m = 96, .tile_n = 256, .swapped = true},
+    {.tile_m = 32, .tile_n = 128, .swapped = true},
+    {.tile_m = 32, .tile_n = 128, .cluster_k = 2, .swapped = true},
+    {.tile_m = 32, .tile_n = 128, .cluster_k = 4, .swapped = true},
+    {.tile_m = 32, .tile_n = 64, .consumers = 1, .cluster_k = 2, .swapped = true},
+    {.tile_m = 16, .tile_n = 128, .swapped = true},
+    {.tile_m = 16, .tile_n = 128, .cluster_k = 2, .swapped = true},
+    {.tile_m = 16, .tile_n = 128, .cluster_k = 4, .swapped = true},
+    {.tile_m = 16, .tile_n = 64, .consumers = 1, .resident = 2, .swapped = true},
+    {.tile_m = 16, .tile_n = 64, .consumers = 1, .cluster_k = 2, .swapped = true},
+    {.tile_m = 160, .tile_n = 128, .cluster_k = 2, .swapped = true},
+    {.tile_m = 96, .tile_n = 128, .cluster_k = 2, .swapped = true},
 };
 // clang-format on
 
@@ -185,7 +196,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.stages = memory.stages;
   d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
-  d.staging.registers.accumulators = r.sub_m() * r.tile_n / MATMUL_WGMMA_WARPGROUP;
+  d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
   d.unit = Unit::wgmma;
   d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
   d.table = CostTable::matmul_wgmma;
@@ -197,7 +208,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_WGMMA_SPEC_CLUSTER_N, r.cluster_n},
                                   {MATMUL_WGMMA_SPEC_CLUSTER_K, r.cluster_k},
                                   {MATMUL_WGMMA_SPEC_RESIDENT, r.resident},
-                                  {MATMUL_WGMMA_SPEC_AHEAD, memory.ahead}})
+                                  {MATMUL_WGMMA_SPEC_AHEAD, memory.ahead},
+                                  {MATMUL_WGMMA_SPEC_SWAPPED, r.swapped ? 1u : 0u}})
     d.add(id, value);
   d.group_m = group_of_tiles(c, d);
   d.can_split = true;
@@ -219,8 +231,6 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.gathered != nullptr) return refusal.no("the kernel gathers no operand");
   const bool a = staged(c, false), b = staged(c, true);
   if ((a || b) && r.cluster() > r.cluster_k) return refusal.no("workgroups copy operands together by tensor maps only");
-  if (!c.integer() && !c.along_k(true) && r.tile_n % 16 != 0)
-    return refusal.no("a tile of {} columns has no lines across K", r.tile_n);
   const GemmConfig d = make(c, row);
   if (d.staging.stages < 2) return refusal.no("two stages do not fit the workgroup memory");
   return gemm_fits(c, d, refusal);
@@ -245,6 +255,7 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
 std::string print_row(const Row& r) {
   std::string text =
       fmt::format("{}x{} {}x{}{}", r.tile_m, r.tile_n, r.consumers, r.sub_m(), r.pingpong ? " pingpong" : "");
+  if (r.swapped) text += " swapped";
   if (r.cluster() > 1) text += fmt::format(" cluster={}x{}x{}", r.cluster_m, r.cluster_n, r.cluster_k);
   if (r.resident > 1) text += fmt::format(" resident={}", r.resident);
   return text;
