@@ -66,6 +66,7 @@ struct GemmGpuCost {
   std::uint32_t cache_bytes;          // bytes per clock to one multiprocessor from the L2 and the L1 together
   std::uint32_t stored_elements;      // elements of the result stored per clock
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
+  std::uint32_t mma_rate;             // the same by mma.sync
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
   std::uint32_t dot_rate;             // int8 multiply-adds per clock by integer dot products
@@ -134,6 +135,7 @@ enum class CostTable : std::uint8_t {
   permute_fused_ragged,
   matmul_coopmat,
   matmul_coopmat2,
+  matmul_mma,
   matmul_simt,
   matvec,
   matmul_direct,

@@ -86,6 +86,7 @@ struct GemmConfig {
   FixedList<std::uint32_t GemmGpuCost::*, 3> rate_factors;  // permille of that rate, on a GPU
   bool narrow_gather = false;                               // an operand is gathered for a tile of 16
   bool l2_prefetch = false;                                 // the kernel first prefetches both operands into the L2
+  std::uint32_t steps_ahead = 1;                            // whose loads are in flight while a step is multiplied
   bool pipelined = false;                                   // the next step is staged before a step's last product
   // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
   // by something that the whole multiprocessor shares, such as workgroup memory.
@@ -99,13 +100,13 @@ inline constexpr std::uint32_t kNoRow = 0xffffffff;  // GemmConfig::row of a row
 
 using GemmStrategy = Strategy<GemmContext, GemmConfig>;
 
-extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2;
+extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2, kGemmMma;
 
 std::span<const GemmStrategy* const> gemm_strategies() noexcept;
 
 // Names of the tables' rows, see cost_rows(). A gathered operand has those of matmul_coopmat, then the tap rows.
 std::vector<std::string> matmul_coopmat_rows(), coopmat_tap_rows(), matmul_coopmat2_rows(), matmul_simt_rows(),
-    matvec_rows(), matmul_direct_rows();
+    matmul_mma_rows(), matvec_rows(), matmul_direct_rows();
 
 // `gathered`: what A or B is where it is no stored matrix.
 GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra = nullptr,

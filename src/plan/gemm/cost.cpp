@@ -21,7 +21,8 @@ std::uint32_t row_rate(const GemmContext& c, const CostModel& m, const GemmConfi
 
 std::uint64_t rate_of(const GemmContext& c, const CostModel& m, const GemmConfig& d) {
   const GemmGpuCost& model = m.gemm;
-  const std::uint64_t unit = is_matrix_unit(d.unit) ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
+  const std::uint64_t unit = d.unit == Unit::mma      ? model.mma_rate * (c.integer() ? 2ull : 1ull)
+                             : is_matrix_unit(d.unit) ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
                              : c.integer() && c.profile.integer_dot_product.value_or(false) ? model.dot_rate
                                                                                             : model.scalar_rate;
   std::uint64_t permille = row_rate(c, m, d);
@@ -87,7 +88,8 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   const std::uint64_t occupancy = gemm_occupancy(c, d.staging, d.workgroup);
   const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
                                  : d.pipelined ? model.latency_pipelined
-                                               : model.latency) +
+                                               : model.latency) /
+                                    d.steps_ahead +
                                 e.gathered_runs * model.gathered_latency;
   const std::uint64_t subgroups = ceil_div(d.workgroup, 32), schedulers = model.schedulers;
   const auto multiply_all = [&](std::uint64_t resident_now) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmSimt, &kGemmMatvec, &kGemmDirect};
+constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma, &kGemmSimt, &kGemmMatvec, &kGemmDirect};
 
 struct Gemms {
   using Strategy = GemmStrategy;

@@ -8,6 +8,7 @@ namespace sectile::detail {
 enum class Unit : std::uint8_t {
   scalar,   // multiply-adds of an invocation; int8 by integer dot products where the device has them
   coopmat,  // VK_KHR_cooperative_matrix, a subgroup's
+  mma,      // mma.sync, a warp's of CUDA
   coopmat2  // VK_NV_cooperative_matrix2, a workgroup's; the driver's compiler stages the operands
 };
 
