@@ -22,9 +22,9 @@ using emulated::Tally;
 
 namespace {
 
-using Case = emulated::ProductCase<reference::MatmulDefinition>;
+using MmaCase = emulated::ProductCase<reference::MatmulDefinition>;
 
-MatmulProblem parsed(const char* text) {
+MatmulProblem mma_problem(const char* text) {
   const auto problem = parse_problem(text);
   REQUIRE_MESSAGE(problem.has_value(), text << ": " << problem.error().message());
   return std::get<MatmulProblem>(*problem);
@@ -34,7 +34,7 @@ bool is_mma(const std::string& candidate) { return candidate.starts_with("matmul
 
 // Every layout and type of the unit, all widths of access, K with a tail and shorter than the steps in flight, every
 // way of an operand into workgroup memory, every part of an epilogue, batches, splits of K.
-constexpr const char* kProblems[] = {
+constexpr const char* kMmaProblems[] = {
     "matmul f16 nn 72x136x128 epi=bias+gelu_tanh",
     "matmul f16 nt 70x66x200",
     "matmul f16 tn 72x64x72 beta=0.5 epi=scale.m+bias.m+silu+residual",
@@ -82,18 +82,18 @@ TEST_CASE("every row of matmul_mma comes out right") {
     CAPTURE(print(Problem(problem)));
     CAPTURE(std::string(target));
     const DeviceProfile profile = emulated::target(target);
-    std::unique_ptr<Case> c;
+    std::unique_ptr<MmaCase> c;
     for (const std::string& candidate : admissible(problem, profile)) {
       if (!is_mma(candidate) || turn++ % (every * fewer) != 0) continue;
       CAPTURE(candidate);
-      if (!c) c = std::make_unique<Case>(problem, seed);
+      if (!c) c = std::make_unique<MmaCase>(problem, seed);
       CHECK(c->run(plan_by(problem, profile, candidate), &tally) == "");
       rows.insert(candidate);
     }
   };
-  for (const char* text : kProblems) {
+  for (const char* text : kMmaProblems) {
     for (const char* target : {"cuda:sm_75", "cuda:sm_80", "cuda:sm_90a"})
-      check(parsed(text), target, problems, 1);
+      check(mma_problem(text), target, problems, 1);
     ++problems;
   }
   for (std::uint64_t index = 0; problems < most; ++index) {
