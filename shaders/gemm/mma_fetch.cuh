@@ -32,8 +32,8 @@ constexpr uint kStage = kSideA + kSideB;
 
 // An item is what an invocation stages at a time: a run; of int8 as many runs as fill a word; where int8 is turned, 4 k
 // of a run of rows.
-constexpr uint kItemA = kTurnA ? 4u : max(kWidthA * kElement, kBytes ? 4u : 2u);   // bytes in a line
-constexpr uint kItemB = kTurnB ? 4u : max(kWidthB * kElement, kBytes ? 4u : 2u);
+constexpr uint kItemA = kTurnA || (kBytes && kWidthA < 4u) ? 4u : kWidthA * kElement;   // bytes in a line
+constexpr uint kItemB = kTurnB || (kBytes && kWidthB < 4u) ? 4u : kWidthB * kElement;
 constexpr uint kItemsA = kSideA / kItemA / (kTurnA ? kWidthA : 1u), kItemsB = kSideB / kItemB / (kTurnB ? kWidthB : 1u);
 constexpr uint kLoadsA = (kItemsA + kWorkgroup - 1u) / kWorkgroup, kLoadsB = (kItemsB + kWorkgroup - 1u) / kWorkgroup;
 

@@ -4,6 +4,7 @@
 #include "emulated.hpp"
 
 #include "kernel.hpp"
+#include "matrix_unit.hpp"
 
 #include <fmt/format.h>
 #include <ucontext.h>
@@ -53,7 +54,7 @@ struct Fiber {
 // A warp's lanes on the way to an exchange. Those who have their values may hand in the next before the others have
 // read these, but no more: hence two places.
 struct Warp {
-  std::array<std::array<FourWords, kWarp>, 2> values{};
+  std::array<std::array<Words, kWarp>, 2> values{};
   std::array<std::array<unsigned, kWarp>, 2> first{};  // of the four words
   std::vector<Fiber*> waiting;
 };
@@ -270,7 +271,7 @@ const KernelRow* find_kernel(const KernelName& name) {
   return nullptr;
 }
 
-const FourWords* exchange(const FourWords& words) {
+const Words* exchange(const Words& words) {
   Fiber& self = *machine.running;
   Warp& warp = machine.warps[self.invocation / kWarp];
   const unsigned turn = self.exchanges++ % 2, lane = self.invocation % kWarp;
@@ -282,7 +283,7 @@ const FourWords* exchange(const FourWords& words) {
 }
 
 const unsigned* exchange(unsigned value) {
-  exchange(FourWords{value, 0, 0, 0});
+  exchange(Words{value});
   const Fiber& self = *machine.running;
   return machine.warps[self.invocation / kWarp].first[(self.exchanges + 1) % 2].data();
 }

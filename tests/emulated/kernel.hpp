@@ -282,10 +282,6 @@ class Shared final : public SharedArray {
   std::vector<uint4> memory_;
 };
 
-}  // namespace sectile::emulated
-#include "matrix_unit.hpp"
-namespace sectile::emulated {
-
 // A kernel's class behind the interface of Kernel.
 template <class K>
 class Adapter final : public Kernel {

@@ -1,14 +1,17 @@
 // What kernels see of shaders/lib/mma.cuh on the host: matrix loads, matrix products, asynchronous copies. Each lane of
-// a warp comes to each of them. Included by kernel.hpp.
+// a warp comes to each of them. CMake includes it for the kernels that include that file.
 #pragma once
 
+#include "kernel.hpp"
+
+#include <algorithm>
 #include <array>
 
 namespace sectile::emulated {
 
-// Four words of each lane of this invocation's warp, once all have handed theirs in.
-using FourWords = std::array<unsigned, 4>;
-const FourWords* exchange(const FourWords& words);
+// Words of each lane of this invocation's warp, once all have handed theirs in.
+using Words = std::array<unsigned, 6>;
+const Words* exchange(const Words& words);
 
 // An asynchronous copy's bytes stay outside workgroup memory until their invocation waits for them.
 void note_copy(unsigned char* to, const std::array<unsigned char, 16>& data, unsigned bytes);
@@ -39,10 +42,11 @@ class WorkgroupAddress {
   WorkgroupAddress workgroup_address(unsigned char&) { return {name##_bytes, 0}; }
 
 // Lane l has the address of row l % 8 of matrix l / 8.
-inline std::array<FourWords, kWarp> rows_of_matrices(WorkgroupAddress row, const Where& where) {
-  FourWords own;
-  std::memcpy(own.data(), row.access(sizeof own, where), sizeof own);
-  std::array<FourWords, kWarp> rows;
+inline std::array<Words, kWarp> rows_of_matrices(WorkgroupAddress row, const Where& where) {
+  constexpr unsigned kRow = 16;
+  Words own{};
+  std::memcpy(own.data(), row.access(kRow, where), kRow);
+  std::array<Words, kWarp> rows;
   std::copy_n(exchange(own), kWarp, rows.begin());
   return rows;
 }
@@ -64,21 +68,19 @@ inline void load_transposed_matrices(unsigned* v, WorkgroupAddress row, Where wh
 // and the next. `product`(a word of A, a word of B) is the sum of a word's products.
 template <class Sum, class Product>
 void add_products(Sum* c, const unsigned* a, const unsigned* b, unsigned halves, unsigned rows, Product product) {
-  FourWords own_a{}, own_b{};
+  Words own{};   // A's, then B's
   for (unsigned h = 0; h < halves; ++h) {
-    for (unsigned r = 0; r < rows; ++r) own_a[2 * h + r] = a[rows * h + r];
-    own_b[h] = b[h];
+    for (unsigned r = 0; r < rows; ++r) own[2 * h + r] = a[rows * h + r];
+    own[4 + h] = b[h];
   }
-  std::array<FourWords, kWarp> all_a, all_b;
-  std::copy_n(exchange(own_a), kWarp, all_a.begin());
-  std::copy_n(exchange(own_b), kWarp, all_b.begin());
+  const Words* const all = exchange(own);   // no other exchange before they are read
   const unsigned lane = threadIdx.x % kWarp;
   for (unsigned r = 0; r < rows; ++r)
     for (unsigned e = 0; e < 2; ++e) {
       auto sum = product(0u, 0u);
       for (unsigned h = 0; h < halves; ++h)
         for (unsigned t = 0; t < 4; ++t)
-          sum += product(all_a[lane / 4 * 4 + t][2 * h + r], all_b[(2 * (lane % 4) + e) * 4 + t][h]);
+          sum += product(all[lane / 4 * 4 + t][2 * h + r], all[(2 * (lane % 4) + e) * 4 + t][4 + h]);
       c[2 * r + e] = static_cast<Sum>(c[2 * r + e] + static_cast<Sum>(sum));
     }
 }
