@@ -37,6 +37,10 @@ constexpr uint kItemB = kTurnB || (kBytes && kWidthB < 4u) ? 4u : kWidthB * kEle
 constexpr uint kItemsA = kSideA / kItemA / (kTurnA ? kWidthA : 1u), kItemsB = kSideB / kItemB / (kTurnB ? kWidthB : 1u);
 constexpr uint kLoadsA = (kItemsA + kWorkgroup - 1u) / kWorkgroup, kLoadsB = (kItemsB + kWorkgroup - 1u) / kWorkgroup;
 
+// Items of a line, and lines from an invocation's item to its next one (not where int8 is turned).
+constexpr uint kEachA = kLineA / kItemA, kEachB = kLineB / kItemB;
+constexpr uint kNextA = kWorkgroup / kEachA, kNextB = kWorkgroup / kEachB;
+
 // Whether elements change on their way.
 constexpr bool kConvertA = !kBytes && (kAType != kType || kHasAScale != 0u), kConvertB = !kBytes && kBType != kType;
 
@@ -84,13 +88,12 @@ __device__ __forceinline__ bool has_item(uint load) {
 }
 template <bool b>
 __device__ __forceinline__ Item item_of(uint load) {
-  const uint q = threadIdx.x + load * kWorkgroup, line = b ? kLineB : kLineA;
+  const uint q = threadIdx.x + load * kWorkgroup, each = b ? kEachB : kEachA;
   if (b ? kTurnB : kTurnA) {   // four invocations have 16 k of a run of rows; neighbours have the next rows
     const uint runs = (b ? kLinesB : kLinesA) / (b ? kWidthB : kWidthA);
     return {q / 4u % runs * (b ? kWidthB : kWidthA), q / (4u * runs) * 16u + q % 4u * 4u};
   }
-  const uint each = line / (b ? kItemB : kItemA);
-  return {q / each, q % each * (b ? kItemB : kItemA)};
+  return {threadIdx.x / each + load * (b ? kNextB : kNextA), threadIdx.x % each * (b ? kItemB : kItemA)};
 }
 // The item's first element along K, from the step's on.
 template <bool b>
@@ -105,43 +108,77 @@ __device__ __forceinline__ uint item_across(Item item, uint left) {
   return min(across, left - span);
 }
 
-// One operand's next step: its address, and what is left of K from there on.
+// A step of K: its operands' addresses, its first k, and what is left of K from there on.
 struct Cursor {
-  uint64 at, step;
-  uint k, left, ld, across;    // across: rows (columns) from the tile's first on
+  uint64 a, b;
+  uint k, left;
 };
-__device__ __forceinline__ Cursor cursor_a(const GemmPush& push, const Tile& t) {
-  return {a_address(push, t, t.m, t.k), bytes_of(kAType, uint64(kTileK) * (kAlongKA ? 1u : lda(push))), t.k,
-          t.k_end - t.k, lda(push), size_m(push) - t.m};
+__device__ __forceinline__ Cursor first_step(const GemmPush& push, const Tile& t) {
+  return {a_address(push, t, t.m, t.k), b_address(push, t, t.k, t.n), t.k, t.k_end - t.k};
 }
-__device__ __forceinline__ Cursor cursor_b(const GemmPush& push, const Tile& t) {
-  return {b_address(push, t, t.k, t.n), bytes_of(kBType, uint64(kTileK) * (kAlongKB ? 1u : ldb(push))), t.k,
-          t.k_end - t.k, ldb(push), size_n(push) - t.n};
-}
-__device__ __forceinline__ void advance(Cursor& c) {
-  c.at += c.step;
+__device__ __forceinline__ void advance(const GemmPush& push, Cursor& c) {
+  c.a += bytes_of(kAType, uint64(kTileK) * (kAlongKA ? 1u : lda(push)));
+  c.b += bytes_of(kBType, uint64(kTileK) * (kAlongKB ? 1u : ldb(push)));
   c.k += kTileK;
   c.left -= min(c.left, kTileK);
 }
-
-// Element offset of an item from the step's first element.
 template <bool b>
-__device__ __forceinline__ uint place_of(const Cursor& c, uint load) {
+__device__ __forceinline__ uint ld_of(const GemmPush& push) { return b ? ldb(push) : lda(push); }
+// The operand's rows (columns) from the tile's first on.
+template <bool b>
+__device__ __forceinline__ uint rows_left(const GemmPush& push, const Tile& t) {
+  return b ? size_n(push) - t.n : size_m(push) - t.m;
+}
+
+// Where an invocation's items lie: the element offset of the first from the step's first element, and a bit for each
+// item whose rows (columns) are inside the operand. An offset for each item would take too many registers.
+struct Places {
+  uint first, inside;
+};
+template <bool b>
+__device__ __forceinline__ Places places_of(const GemmPush& push, const Tile& t) {
+  const uint ld = ld_of<b>(push), left = rows_left<b>(push, t);
+  const Item item = item_of<b>(0u);
+  Places places = {(b ? kAlongKB : kAlongKA) ? item.line * ld + item_k<b>(item)
+                                             : item_k<b>(item) * ld + item.byte / kElement, 0u};
+#pragma unroll
+  for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i)
+    if (((b ? kAlongKB : kAlongKA) ? item_of<b>(i).line : item.byte / kElement) < left)
+      places.inside |= 1u << (i & 31u);
+  return places;
+}
+template <bool b>
+__device__ __forceinline__ bool is_inside(const Places& places, uint load) {
+  return (places.inside >> ((b ? kAlongKB : kAlongKA) ? load : 0u) & 1u) != 0u;
+}
+// The element offset of an item.
+template <bool b>
+__device__ __forceinline__ uint place_of(const GemmPush& push, const Tile& t, const Places& places, uint load) {
+  if (!(b ? kTurnB : kTurnA)) return places.first + load * (b ? kNextB : kNextA) * ld_of<b>(push);
   const Item item = item_of<b>(load);
-  const uint across = item_across<b>(item, c.across), k = item_k<b>(item);
-  return (b ? kAlongKB : kAlongKA) ? across * c.ld + k : k * c.ld + across;
+  return item_k<b>(item) * ld_of<b>(push) + item_across<b>(item, rows_left<b>(push, t));
+}
+
+// The byte of an item in the operand's staged tile. Where chunks swap places alike, items differ by constants.
+template <bool b>
+__device__ __forceinline__ uint staged_place(uint load) {
+  const uint next = b ? kNextB : kNextA;
+  const bool alike = !(b ? kTurnB : kTurnA) && next % 8u == 0u;
+  const Item item = item_of<b>(alike ? 0u : load);
+  return place_in_tile<b>(item.line, item.byte) + (alike ? load * next * (b ? kLineB : kLineA) : 0u);
 }
 
 // ---- by asynchronous copies
 
 template <bool b>
-__device__ __forceinline__ void copy_items(const Cursor& c, const uint* places, WorkgroupAddress to) {
+__device__ __forceinline__ void copy_items(const GemmPush& push, const Tile& t, const Cursor& c, const Places& places,
+                                           WorkgroupAddress to) {
 #pragma unroll
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
     if (!has_item<b>(i)) continue;
-    const Item item = item_of<b>(i);
-    start_copy(to + place_in_tile<b>(item.line, item.byte), c.at + run_at(b ? kBType : kAType, places[i]),
-               b ? kItemB : kItemA, item_k<b>(item) < c.left);
+    start_copy(to + staged_place<b>(i),
+               (b ? c.b : c.a) + run_at(b ? kBType : kAType, place_of<b>(push, t, places, i)), b ? kItemB : kItemA,
+               is_inside<b>(places, i) && item_k<b>(item_of<b>(i)) < c.left);
   }
 }
 
@@ -149,32 +186,33 @@ __device__ __forceinline__ void copy_items(const Cursor& c, const uint* places, 
 
 // Loads a step's items. What lies beyond K is zeros, or is made zeros when it is converted.
 template <bool b>
-__device__ __forceinline__ void load_items(const GemmPush& push, const Tile& t, const Cursor& c, const uint* places,
+__device__ __forceinline__ void load_items(const GemmPush& push, const Tile& t, const Cursor& c, const Places& places,
                                            uvec4* held) {
   const uint type = b ? kBType : kAType, width = b ? kWidthB : kWidthA;
+  const uint64 base = b ? c.b : c.a;
 #pragma unroll
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
     if (!has_item<b>(i)) continue;
-    const uint k = item_k<b>(item_of<b>(i));
-    if (kBytes && ((b ? kTurnB : kTurnA) || width < 4u)) {   // four loads of a k each, or what fills a word
-      const bool turn = b ? kTurnB : kTurnA;
+    const uint k = item_k<b>(item_of<b>(i)), place = place_of<b>(push, t, places, i);
+    const bool turn = b ? kTurnB : kTurnA, row_inside = turn || is_inside<b>(places, i);
+    if (kBytes && (turn || width < 4u)) {   // four loads of a k each, or what fills a word
 #pragma unroll
       for (uint j = 0u; j < 4u; ++j) {
         held[i][j] = 0u;
         if (!turn && j >= 4u / width) continue;
         const uint ahead = turn ? j : j * width;
-        const bool inside = k + ahead < c.left;
-        const uint word = load_raw(c.at, inside ? places[i] + (turn ? j * c.ld : ahead) : 0u, width)[0];
+        const bool inside = row_inside && k + ahead < c.left;
+        const uint word = load_raw(base, inside ? place + (turn ? j * ld_of<b>(push) : ahead) : 0u, width)[0];
         held[i][j] = inside ? word : 0u;
       }
       continue;
     }
-    const bool inside = k < c.left;
-    held[i] = load_raw(c.at, inside ? run_at(type, places[i]) : 0u, run_bytes(type, width));
+    const bool inside = row_inside && k < c.left;
+    held[i] = load_raw(base, inside ? run_at(type, place) : 0u, run_bytes(type, width));
     if (!(b ? kConvertB : kConvertA) && !inside) held[i] = {};
     // A 4-bit run's scale waits with it: its words are not all taken.
     if (b && type == SECTILE_TYPE_Q4)
-      held[i][3] = __float_as_uint(block_scale(push, t.n + item_across<b>(item_of<b>(i), c.across),
+      held[i][3] = __float_as_uint(block_scale(push, t.n + item_across<b>(item_of<b>(i), rows_left<b>(push, t)),
                                                inside ? c.k + k : c.k));
   }
 }
@@ -237,11 +275,12 @@ __device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t,
     if (b ? kConvertB : kConvertA) {
       float v[MAX_RUN];
       const uint k = item_k<b>(item);
-      convert_item<b>(push, held[i], c.k + k, (b ? t.n : t.m) + item_across<b>(item, c.across), k < c.left, v);
+      convert_item<b>(push, held[i], c.k + k, (b ? t.n : t.m) + item_across<b>(item, rows_left<b>(push, t)),
+                      k < c.left, v);
 #pragma unroll
       for (uint j = 0u; j < 4u; ++j) words[j] = pack_pair(kType, v[2u * j], v[2u * j + 1u]);
     }
 #endif
-    store_bytes(staged(stage + place_in_tile<b>(item.line, item.byte)), b ? kItemB : kItemA, words);
+    store_bytes(staged(stage + staged_place<b>(i)), b ? kItemB : kItemA, words);
   }
 }

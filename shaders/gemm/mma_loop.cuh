@@ -80,34 +80,31 @@ __device__ __forceinline__ void multiply(sum_t* sums, const uint* a, const uint*
 
 // Copies run kStages - 1 steps ahead of the products, what goes through registers two: one staged, one on its way.
 __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t, sum_t* sums) {
-  Cursor next_a = cursor_a(push, t), next_b = cursor_b(push, t);
-  Cursor held_a = next_a, held_b = next_b;   // of the items in registers
-  uint places_a[kLoadsA], places_b[kLoadsB];
+  Cursor copied = first_step(push, t), loaded = copied, held = copied;   // held: the step in registers
   uvec4 items_a[kCopyA ? 1u : kLoadsA], items_b[kCopyB ? 1u : kLoadsB];
-#pragma unroll
-  for (uint i = 0u; i < kLoadsA; ++i) places_a[i] = place_of<false>(next_a, i);
-#pragma unroll
-  for (uint i = 0u; i < kLoadsB; ++i) places_b[i] = place_of<true>(next_b, i);
+  const Places places_a = places_of<false>(push, t), places_b = places_of<true>(push, t);
   const WorkgroupAddress memory = workgroup_address(staged(0u));
 
   const auto copy_step = [&](uint stage) {
-    if (kCopyA && next_a.left != 0u) copy_items<false>(next_a, places_a, memory + stage);
-    if (kCopyB && next_b.left != 0u) copy_items<true>(next_b, places_b, memory + stage + kSideA);
-    if (kCopyA) advance(next_a);
-    if (kCopyB) advance(next_b);
+    if (copied.left != 0u) {
+      if (kCopyA) copy_items<false>(push, t, copied, places_a, memory + stage);
+      if (kCopyB) copy_items<true>(push, t, copied, places_b, memory + (stage + kSideA));
+    }
+    advance(push, copied);
     end_copy_group();
   };
   const auto load_step = [&]() {
-    held_a = next_a;
-    held_b = next_b;
-    if (!kCopyA && next_a.left != 0u) load_items<false>(push, t, next_a, places_a, items_a);
-    if (!kCopyB && next_b.left != 0u) load_items<true>(push, t, next_b, places_b, items_b);
-    if (!kCopyA) advance(next_a);
-    if (!kCopyB) advance(next_b);
+    held = loaded;
+    if (loaded.left != 0u) {
+      if (!kCopyA) load_items<false>(push, t, loaded, places_a, items_a);
+      if (!kCopyB) load_items<true>(push, t, loaded, places_b, items_b);
+    }
+    advance(push, loaded);
   };
   const auto stage_step = [&](uint stage) {
-    if (!kCopyA && held_a.left != 0u) stage_items<false>(push, t, held_a, items_a, stage);
-    if (!kCopyB && held_b.left != 0u) stage_items<true>(push, t, held_b, items_b, stage + kSideA);
+    if (held.left == 0u) return;
+    if (!kCopyA) stage_items<false>(push, t, held, items_a, stage);
+    if (!kCopyB) stage_items<true>(push, t, held, items_b, stage + kSideA);
   };
   const auto after = [&](uint stage) { return stage == (kStages - 1u) * kStage ? 0u : stage + kStage; };
   const auto before = [&](uint stage) { return stage == 0u ? (kStages - 1u) * kStage : stage - kStage; };

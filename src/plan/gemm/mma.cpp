@@ -107,11 +107,11 @@ Side side_of(const GemmContext& c, const Row& r, bool b) {
 }
 
 LoadedRuns runs_of(const Side& s, std::uint32_t workgroup) {
-  // The place of a run; without a copy also what is loaded.
+  if (s.copied) return {.runs = s.items, .invocations = workgroup};
   std::uint32_t words = s.width * type_bytes(s.type) / 4;
   if (s.turned || s.width * type_bytes(s.type) < 4) words = s.element == 1 ? 4 : 1;
   if (s.type == SECTILE_TYPE_Q4) words = 2;
-  return {.runs = s.items, .invocations = workgroup, .registers = 1 + (s.copied ? 0 : words)};
+  return {.runs = s.items, .invocations = workgroup, .registers = words};
 }
 
 Staging staging_of(const GemmContext& c, const Row& r, const Side& a, const Side& b) {
@@ -121,7 +121,7 @@ Staging staging_of(const GemmContext& c, const Row& r, const Side& a, const Side
                                 // of 32 bytes of K, this product's and the next one's
                                 .fragments = 2 * (r.warp_m + r.warp_n) * 32 / 4 / 32,
                                 .in_flight = runs_of(a, workgroup).held() + runs_of(b, workgroup).held(),
-                                .others = 40},
+                                .others = a.copied && b.copied ? 40u : 64u},
                   .a = a.staged,
                   .b = b.staged};
   staging.result_bytes = (r.slice_k - 1) * r.tile_m * r.tile_n * sum_bytes;  // the slices' sums
@@ -184,6 +184,18 @@ bool unit_applicable(const GemmContext& c, Refusal& refusal) {
 bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (!unit_applicable(c, refusal)) return false;
   const GemmConfig d = make(c, row);
+  for (const bool b : {false, true}) {
+    constexpr std::uint32_t kMostRuns = 32;  // the kernel has a bit for each
+    const Side s = side_of(c, kTable[row], b);
+    const std::uint32_t each = s.line_bytes() / s.item, runs = runs_of(s, d.workgroup).each();
+    if (!s.turned && (each > d.workgroup || (s.along_k && runs > kMostRuns)))
+      return refusal.no("an invocation stages {} runs of {} bytes of {}, at most {}", runs, s.item, b ? "b" : "a",
+                        kMostRuns);
+  }
+  // ptxas 13.0 spills where more is loaded at a time.
+  constexpr std::uint32_t kMostHeld = 96;
+  if (const std::uint32_t held = d.staging.registers.in_flight; held > kMostHeld)
+    return refusal.no("an invocation keeps {} registers of a step, at most {}", held, kMostHeld);
   const std::uint32_t most = std::min(255u, c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
   if (const std::uint32_t registers = d.staging.registers.total(); registers > most)
     return refusal.no("needs {} registers an invocation, the device has {}", registers, most);
