@@ -165,15 +165,13 @@ void release(std::vector<Fiber*>& waiting) {
   for (Fiber* fiber : released) resume(*fiber);
 }
 
-// Lets whole warps go on, until none waits. What is left waits for lanes that do not come: it stays where it is.
+// Lets whole warps go on, one after another as far as each comes, until none waits: what only a barrier keeps in order
+// then comes out of order. What is left waits for lanes that do not come: it stays where it is.
 void finish_exchanges() {
-  for (bool any = true; any;) {
-    any = false;
-    for (Warp& warp : machine.warps)
-      if (warp.waiting.size() == kWarp) {
-        any = true;
-        release(warp.waiting);
-      }
+  const std::size_t warps = machine.warps.size();
+  for (std::size_t i = 0; i < warps; ++i) {
+    Warp& warp = machine.warps[machine.backwards ? warps - 1 - i : i];
+    while (warp.waiting.size() == kWarp) release(warp.waiting);
   }
   for (Warp& warp : machine.warps) {
     if (warp.waiting.empty()) continue;

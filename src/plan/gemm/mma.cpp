@@ -214,9 +214,10 @@ std::int64_t place_in_tile(const Side& s, std::uint32_t line, std::uint32_t byte
 }
 
 // The loads of one operand's tile and their way into workgroup memory, in items as the kernel's item_of() places them.
-void count_operand(Walk& walk, const GemmContext& c, const GemmConfig& d, const Side& s) {
+void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
   const std::uint32_t stored = s.type == SECTILE_TYPE_Q4 ? 1 : type_bytes(s.type) * 2;  // half bytes
   const std::uint32_t pieces = s.turned ? 4 : std::max(1u, s.item / (s.width * s.element));
+  const std::int64_t apart = s.turned ? s.operand->element(0, 1) : s.width;  // bytes from a piece to the next one
   const auto requests = static_cast<std::uint32_t>(ceil_div(s.items, walk.lanes()));
   const Sample samples{requests, c.explain};
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
@@ -242,10 +243,14 @@ void count_operand(Walk& walk, const GemmContext& c, const GemmConfig& d, const 
       from.address[l] = s.operand->element(across, k) * stored / 2;
       to.address[l] = place_in_tile(s, line, byte);
     }
-    walk.load(from, samples.times(i) * pieces);
+    walk.load(from, samples.times(i));
+    for (std::uint32_t piece = 1; piece < pieces; ++piece) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l)
+        if (from.address[l] != Request::kInactive) from.address[l] += apart;
+      walk.load(from, samples.times(i));
+    }
     walk.shared(to, samples.times(i) * (s.turned ? s.width : 1));
   }
-  (void)d;
 }
 
 // The matrix loads of all warps: one has 8 lines' chunks of a column four times.
@@ -264,12 +269,12 @@ Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
   return last_resort_if(c.few_pipelines && kTable[row].generic == kNo);
 }
 
-GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
+GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&) {
   const Row& r = kTable[row];
   Walk walk(c.profile);
   const Side a = side_of(c, r, false), b = side_of(c, r, true);
-  count_operand(walk, c, d, a);
-  count_operand(walk, c, d, b);
+  count_operand(walk, c, a);
+  count_operand(walk, c, b);
   count_fragments(walk, r, a, r.warp_m);
   count_fragments(walk, r, b, r.warp_n);
   GemmEstimate e;
