@@ -127,9 +127,10 @@ Result<void> plan_gemm(Job& job, const Gemm& gemm) {
 std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile) {
   const GemmContext context = gemm_context(gemm, profile);
   RefusalCount refusals;
-  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2})
+  const GemmStrategy* const told = profile.api == Api::cuda ? &kGemmMma : &kGemmCoopmat;
+  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma})
     // Few devices have the extension of the second: its refusals are no help.
-    if (!count_refusals(*strategy, context, strategy == &kGemmCoopmat ? &refusals : nullptr))
+    if (!count_refusals(*strategy, context, strategy == told ? &refusals : nullptr))
       return "another kernel costs less";
   return refusals.most();
 }
