@@ -82,6 +82,18 @@ __device__ __forceinline__ void mma_s8_75(int* c, uint a, uint b) {
       : "+r"(c[0]), "+r"(c[1]) : "r"(a), "r"(b));
 }
 
+// Two f16 in a word: sums and products, each rounded to nearest, ties to even.
+__device__ __forceinline__ uint f16_sums(uint a, uint b) {
+  uint v;
+  asm("add.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+__device__ __forceinline__ uint f16_products(uint a, uint b) {
+  uint v;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+
 // Starts a copy of 4, 8 or 16 bytes, both addresses multiples of that, to workgroup memory. Where not `inside`, nothing
 // is read and zeros are stored.
 __device__ __forceinline__ void start_copy(WorkgroupAddress to, uint64 from, const uint bytes, bool inside) {

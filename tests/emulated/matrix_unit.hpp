@@ -85,7 +85,7 @@ void add_products(Sum* c, const unsigned* a, const unsigned* b, unsigned halves,
     }
 }
 
-inline double f16_products(unsigned a, unsigned b) {
+inline double f16_dot(unsigned a, unsigned b) {
   return double{half_to_float(a & 0xffffu)} * half_to_float(b & 0xffffu) +
          double{half_to_float(a >> 16)} * half_to_float(b >> 16);
 }
@@ -99,7 +99,7 @@ inline unsigned s8_products(unsigned a, unsigned b) {
 // Two f16 sums in each word.
 inline void add_products_f16(unsigned* c, const unsigned* a, const unsigned* b, unsigned halves) {
   std::array<float, 4> sums{};
-  add_products(sums.data(), a, b, halves, 2, f16_products);
+  add_products(sums.data(), a, b, halves, 2, f16_dot);
   for (unsigned r = 0; r < 2; ++r)
     c[r] = float_to_half(half_to_float(c[r] & 0xffffu) + sums[2 * r]) |
            float_to_half(half_to_float(c[r] >> 16) + sums[2 * r + 1]) << 16;
@@ -111,13 +111,22 @@ inline void add_products_s8(int* c, const unsigned* a, const unsigned* b, unsign
   for (unsigned i = 0; i < 2 * rows; ++i) c[i] = static_cast<int>(sums[i]);
 }
 
-inline void mma_f16(float* c, const unsigned* a, const unsigned* b) { add_products(c, a, b, 2, 2, f16_products); }
+inline void mma_f16(float* c, const unsigned* a, const unsigned* b) { add_products(c, a, b, 2, 2, f16_dot); }
 inline void mma_bf16(float* c, const unsigned* a, const unsigned* b) { add_products(c, a, b, 2, 2, bf16_products); }
 inline void mma_f16_f16(unsigned* c, const unsigned* a, const unsigned* b) { add_products_f16(c, a, b, 2); }
 inline void mma_s8(int* c, const unsigned* a, const unsigned* b) { add_products_s8(c, a, b, 2, 2); }
-inline void mma_f16_75(float* c, const unsigned* a, unsigned b) { add_products(c, a, &b, 1, 2, f16_products); }
+inline void mma_f16_75(float* c, const unsigned* a, unsigned b) { add_products(c, a, &b, 1, 2, f16_dot); }
 inline void mma_f16_f16_75(unsigned* c, const unsigned* a, unsigned b) { add_products_f16(c, a, &b, 1); }
 inline void mma_s8_75(int* c, unsigned a, unsigned b) { add_products_s8(c, &a, &b, 1, 1); }
+
+inline unsigned f16_sums(unsigned a, unsigned b) {
+  return float_to_half(half_to_float(a & 0xffffu) + half_to_float(b & 0xffffu)) |
+         float_to_half(half_to_float(a >> 16) + half_to_float(b >> 16)) << 16;
+}
+inline unsigned f16_products(unsigned a, unsigned b) {
+  return float_to_half(half_to_float(a & 0xffffu) * half_to_float(b & 0xffffu)) |
+         float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
+}
 
 inline void start_copy(WorkgroupAddress to, unsigned long long from, unsigned bytes, bool inside,
                        Where where = Where::current()) {
