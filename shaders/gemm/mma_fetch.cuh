@@ -270,10 +270,10 @@ __device__ __forceinline__ uint turned(const uvec4& rows, const uint i) {
 
 SECTILE_SHARED_BYTES(staged, kStages * kStage > kSumsBytes ? kStages * kStage : kSumsBytes);
 
-// Converts a step's items and stores them, from byte `stage` on.
+// Converts a step's items and stores them, from byte `stage` on. `tail`: the step may have less than TILE_K.
 template <bool b>
 __device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t, const Cursor& c, const uvec4* held,
-                                            uint stage) {
+                                            uint stage, const bool tail) {
   const uint width = b ? kWidthB : kWidthA;
 #pragma unroll
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
@@ -290,19 +290,23 @@ __device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t,
     if (kBytes && width == 2u) words[0] |= words[1] << 16;
     if (kBytes && width == 1u) words[0] |= words[1] << 8 | words[2] << 16 | words[3] << 24;
 #ifndef INTEGER
-    const uint first = c.k + item_k<b>(item);
+    const uint k = item_k<b>(item), first = c.k + k;
+    const bool inside = !tail || k < c.left;
     if (b && kBType == SECTILE_TYPE_Q4 && kType == SECTILE_TYPE_F16 && kWidthB == 8u) {
-      words = scaled_nibbles(held[i][0], held[i][3],
-                             item_k<b>(item) < c.left ? size_k(push) - first : 0u);
+      words = scaled_nibbles(held[i][0], held[i][3], !tail ? 8u : inside ? size_k(push) - first : 0u);
     } else if (b ? kConvertB : kConvertA) {
       float v[MAX_RUN];
-      const uint k = item_k<b>(item);
-      convert_item<b>(push, held[i], c.k + k, (b ? t.n : t.m) + item_across<b>(item, rows_left<b>(push, t)),
-                      k < c.left, v);
+      convert_item<b>(push, held[i], first, (b ? t.n : t.m) + item_across<b>(item, rows_left<b>(push, t)), inside, v);
 #pragma unroll
       for (uint j = 0u; j < 4u; ++j) words[j] = pack_pair(kType, v[2u * j], v[2u * j + 1u]);
     }
 #endif
     store_bytes(staged(stage + staged_place<b>(i)), b ? kItemB : kItemA, words);
   }
+}
+template <bool b>
+__device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t, const Cursor& c, const uvec4* held,
+                                            uint stage) {
+  if (!(b ? kConvertB : kConvertA) || c.left >= kTileK) stage_items<b>(push, t, c, held, stage, false);
+  else stage_items<b>(push, t, c, held, stage, true);
 }

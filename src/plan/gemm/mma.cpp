@@ -52,6 +52,7 @@ constexpr Row kTable[] = {
     {.tile_m = 16, .tile_n = 128, .tile_k = 64, .warp_m = 16, .warp_n = 32, .stages = 5},
     {.tile_m = 16, .tile_n = 64, .tile_k = 128, .warp_m = 16, .warp_n = 32, .stages = 4, .slice_k = 2,
      .generic = kSplit},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 256, .warp_m = 16, .warp_n = 32, .stages = 4, .slice_k = 4},
     {.tile_m = 16, .tile_n = 32, .tile_k = 256, .warp_m = 16, .warp_n = 32, .stages = 4, .slice_k = 4},
 };
 // clang-format on
