@@ -288,6 +288,7 @@ const unsigned* exchange(unsigned value) {
 
 void note_copy(unsigned char* to, const std::array<unsigned char, 16>& data, unsigned bytes) {
   Fiber& self = *machine.running;
+  if (bytes != 4 && bytes != 8 && bytes != 16) machine.fail("a copy is not of 4, 8 or 16 bytes");
   if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0) machine.fail("a copy to workgroup memory is misaligned");
   self.copies.push_back({to, data, bytes, self.copy_groups});
 }
