@@ -70,10 +70,13 @@ __device__ __forceinline__ void convert_a(const GemmPush& push, const uvec4& raw
   }
 }
 
-// b.scale[n][k / 32] of a 4-bit B.
-__device__ __forceinline__ float block_scale(const GemmPush& push, uint n, uint k) {
+// b.scale[n][k / 32] of a 4-bit B, as bits of an f16.
+__device__ __forceinline__ uint block_scale_bits(const GemmPush& push, uint n, uint k) {
   const uint64 at = 2u * (uint64(n) * (ldb(push) / 32u) + k / 32u);
-  return half_to_float(__ldg(global_pointer<const unsigned short>(b_scale_address(push), at)));
+  return __ldg(global_pointer<const unsigned short>(b_scale_address(push), at));
+}
+__device__ __forceinline__ float block_scale(const GemmPush& push, uint n, uint k) {
+  return half_to_float(block_scale_bits(push, n, k));
 }
 
 // The same for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.

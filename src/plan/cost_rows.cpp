@@ -44,6 +44,7 @@ const std::array<Table, kCostTables>& tables() {
       {"permute_fused_ragged", false, permute_fused_ragged_rows()},
       {"matmul_coopmat", true, matmul_coopmat_rows()},
       {"matmul_coopmat2", true, matmul_coopmat2_rows()},
+      {"matmul_mma", true, matmul_mma_rows()},
       {"matmul_wgmma", true, matmul_wgmma_rows()},
       {"matmul_simt", true, matmul_simt_rows()},
       {"matvec", true, matvec_rows()},

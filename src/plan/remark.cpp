@@ -36,6 +36,7 @@ std::string matrix_unit_remark(const DeviceProfile& profile) {
     if (profile.matrix_units.empty()) return "the matrix unit is not known, and not used";
     std::string units;
     for (const std::string& unit : profile.matrix_units) units += (units.empty() ? "" : ", ") + unit;
+    if (std::ranges::find(profile.matrix_units, "mma.sync") != profile.matrix_units.end()) return {};
     return "the matrix unit (" + units + ") is not used: there is no CUDA kernel for it";
   }
   if (!profile.matrix_shapes.empty()) return {};

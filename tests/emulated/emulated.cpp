@@ -4,6 +4,7 @@
 #include "emulated.hpp"
 
 #include "kernel.hpp"
+#include "matrix_unit.hpp"
 
 #include <fmt/format.h>
 #include <ucontext.h>
@@ -32,19 +33,29 @@ struct Range {
   bool write;
 };
 
+// An asynchronous copy on its way to workgroup memory.
+struct Copy {
+  unsigned char* to = nullptr;
+  std::array<unsigned char, 16> data{};
+  unsigned bytes = 0, group = 0;
+};
+
 struct Fiber {
   static constexpr std::size_t kStack = std::size_t{256} * 1024;
   ucontext_t context{};
   std::unique_ptr<std::byte[]> stack;
   unsigned invocation = 0;
   unsigned exchanges = 0, barriers = 0;  // that its invocation came to
+  std::vector<Copy> copies;              // that its invocation has not waited for
+  unsigned copy_groups = 0;              // that it ended
   void* fake_stack = nullptr;            // the address sanitizer's
 };
 
 // A warp's lanes on the way to an exchange. Those who have their values may hand in the next before the others have
 // read these, but no more: hence two places.
 struct Warp {
-  std::array<std::array<unsigned, kWarp>, 2> values{};
+  std::array<std::array<Words, kWarp>, 2> values{};
+  std::array<std::array<unsigned, kWarp>, 2> first{};  // of the four words
   std::vector<Fiber*> waiting;
 };
 
@@ -113,7 +124,8 @@ void fiber_main() {
     Fiber* const self = machine.running;
     while (machine.next < machine.size()) {
       self->invocation = machine.backwards ? machine.size() - 1 - machine.next : machine.next;
-      self->exchanges = self->barriers = 0;
+      self->exchanges = self->barriers = self->copy_groups = 0;
+      self->copies.clear();
       ++machine.next;
       threadIdx = {self->invocation, 0, 0};
       iterations = 0;
@@ -153,15 +165,13 @@ void release(std::vector<Fiber*>& waiting) {
   for (Fiber* fiber : released) resume(*fiber);
 }
 
-// Lets whole warps go on, until none waits. What is left waits for lanes that do not come: it stays where it is.
+// Lets whole warps go on, one after another as far as each comes, until none waits: what only a barrier keeps in order
+// then comes out of order. What is left waits for lanes that do not come: it stays where it is.
 void finish_exchanges() {
-  for (bool any = true; any;) {
-    any = false;
-    for (Warp& warp : machine.warps)
-      if (warp.waiting.size() == kWarp) {
-        any = true;
-        release(warp.waiting);
-      }
+  const std::size_t warps = machine.warps.size();
+  for (std::size_t i = 0; i < warps; ++i) {
+    Warp& warp = machine.warps[machine.backwards ? warps - 1 - i : i];
+    while (warp.waiting.size() == kWarp) release(warp.waiting);
   }
   for (Warp& warp : machine.warps) {
     if (warp.waiting.empty()) continue;
@@ -259,14 +269,39 @@ const KernelRow* find_kernel(const KernelName& name) {
   return nullptr;
 }
 
-const unsigned* exchange(unsigned value) {
+const Words* exchange(const Words& words) {
   Fiber& self = *machine.running;
   Warp& warp = machine.warps[self.invocation / kWarp];
-  auto& values = warp.values[self.exchanges++ % 2];
-  values[self.invocation % kWarp] = value;
+  const unsigned turn = self.exchanges++ % 2, lane = self.invocation % kWarp;
+  warp.values[turn][lane] = words;
+  warp.first[turn][lane] = words[0];
   warp.waiting.push_back(&self);
   switch_to_scheduler();
-  return values.data();
+  return warp.values[turn].data();
+}
+
+const unsigned* exchange(unsigned value) {
+  exchange(Words{value});
+  const Fiber& self = *machine.running;
+  return machine.warps[self.invocation / kWarp].first[(self.exchanges + 1) % 2].data();
+}
+
+void note_copy(unsigned char* to, const std::array<unsigned char, 16>& data, unsigned bytes) {
+  Fiber& self = *machine.running;
+  if (bytes != 4 && bytes != 8 && bytes != 16) machine.fail("a copy is not of 4, 8 or 16 bytes");
+  if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0) machine.fail("a copy to workgroup memory is misaligned");
+  self.copies.push_back({to, data, bytes, self.copy_groups});
+}
+
+void end_copy_group() { ++machine.running->copy_groups; }
+
+void await_copy_groups(unsigned but) {
+  Fiber& self = *machine.running;
+  std::erase_if(self.copies, [&](const Copy& copy) {
+    const bool awaited = copy.group + but < self.copy_groups;
+    if (awaited) std::memcpy(copy.to, copy.data.data(), copy.bytes);
+    return awaited;
+  });
 }
 
 void __syncthreads() {

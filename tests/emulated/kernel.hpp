@@ -12,6 +12,7 @@
 #include "conv2d/conv2d_winograd.abi.h"
 #include "gemm/gemm.abi.h"
 #include "gemm/matmul_direct.abi.h"
+#include "gemm/matmul_mma.abi.h"
 #include "gemm/matmul_simt.abi.h"
 #include "gemm/matvec.abi.h"
 #include "permute/permute.abi.h"
@@ -154,6 +155,11 @@ T subgroup_add(T v) {
   return v;
 }
 
+template <class T>
+T subgroup_xor(T v, unsigned bits) {
+  return std::bit_cast<T>(exchange(std::bit_cast<unsigned>(v))[(threadIdx.x % kWarp) ^ bits]);
+}
+
 inline unsigned subgroup_down(unsigned v) { return exchange(v)[std::min(threadIdx.x % kWarp + 1, kWarp - 1)]; }
 
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
@@ -253,7 +259,8 @@ class Shared final : public SharedArray {
     kernel.shared_arrays.push_back(this);
     kernel.shared_bytes += count * sizeof(T);
   }
-  T& operator[](unsigned i, Where where = Where::current()) {
+  T& operator[](unsigned i, Where where = Where::current()) { return at(i, where); }
+  T& at(unsigned i, const Where& where) {
     T& element = data()[std::min(i, count_)];  // overruns hit the guard
     if (tracing) trace_word(&element, sizeof(T), where);
     return element;

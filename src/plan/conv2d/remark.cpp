@@ -15,6 +15,7 @@ std::string Operation<Conv2dProblem>::unit_refusal(const Conv2dProblem& problem,
       !has_step(plan, {"matmul_simt", "matmul_direct", "conv2d_simt", "conv2d_direct"}))
     return {};
   if (const auto matmul = as_pointwise(problem)) return gemm_unit_refusal(matmul->gemm, profile);
+  if (profile.api == Api::cuda) return "no CUDA kernel multiplies a gathered image by it";
   std::vector<PlanOperand> all = plan.operands;
   if (all.empty() || all.back().role != OperandRole::scratch)
     all.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});

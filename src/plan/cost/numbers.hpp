@@ -66,6 +66,7 @@ struct GemmGpuCost {
   std::uint32_t cache_bytes;          // bytes per clock to one multiprocessor from the L2 and the L1 together
   std::uint32_t stored_elements;      // elements of the result stored per clock
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
+  std::uint32_t mma_rate;             // the same by mma.sync
   std::uint32_t wgmma_rate;           // the same of warpgroups' products
   std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
   std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
@@ -139,6 +140,7 @@ enum class CostTable : std::uint8_t {
   permute_fused_ragged,
   matmul_coopmat,
   matmul_coopmat2,
+  matmul_mma,
   matmul_wgmma,
   matmul_simt,
   matvec,

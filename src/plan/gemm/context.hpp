@@ -72,7 +72,6 @@ struct GemmConfig {
   std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (GEMM_SPEC_GROUP_M)
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   Staging staging;                               // registers and workgroup memory
-  bool dynamic_memory = false;                   // the memory's size is the launch's, not the kernel's
   std::uint32_t splits = 1;                      // of K; more than 1: partial sums in scratch, and a second step
   bool can_split = false;                        // see splits_to_balance()
   bool can_tail = false;                         // the tail wave may be split along K, see tail_to_fill()
@@ -93,6 +92,7 @@ struct GemmConfig {
   FixedList<std::uint32_t GemmGpuCost::*, 3> rate_factors;  // permille of that rate, on a GPU
   bool narrow_gather = false;                               // an operand is gathered for a tile of 16
   bool l2_prefetch = false;                                 // the kernel first prefetches both operands into the L2
+  std::uint32_t steps_ahead = 1;                            // whose loads are in flight while a step is multiplied
   bool pipelined = false;                                   // the next step is staged before a step's last product
   // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
   // by something that the whole multiprocessor shares, such as workgroup memory.
@@ -106,13 +106,13 @@ inline constexpr std::uint32_t kNoRow = 0xffffffff;  // GemmConfig::row of a row
 
 using GemmStrategy = Strategy<GemmContext, GemmConfig>;
 
-extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2, kGemmWgmma;
+extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2, kGemmMma, kGemmWgmma;
 
 std::span<const GemmStrategy* const> gemm_strategies() noexcept;
 
 // Names of the tables' rows, see cost_rows(). A gathered operand has those of matmul_coopmat, then the tap rows.
-std::vector<std::string> matmul_coopmat_rows(), coopmat_tap_rows(), matmul_coopmat2_rows(), matmul_wgmma_rows(),
-    matmul_simt_rows(), matvec_rows(), matmul_direct_rows();
+std::vector<std::string> matmul_coopmat_rows(), coopmat_tap_rows(), matmul_coopmat2_rows(), matmul_mma_rows(),
+    matmul_wgmma_rows(), matmul_simt_rows(), matvec_rows(), matmul_direct_rows();
 
 // `gathered`: what A or B is where it is no stored matrix.
 GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra = nullptr,

@@ -22,6 +22,7 @@ std::uint32_t row_rate(const GemmContext& c, const CostModel& m, const GemmConfi
 std::uint64_t rate_of(const GemmContext& c, const CostModel& m, const GemmConfig& d) {
   const GemmGpuCost& model = m.gemm;
   const std::uint64_t unit = d.unit == Unit::wgmma    ? model.wgmma_rate * (c.integer() ? 2ull : 1ull)
+                             : d.unit == Unit::mma    ? model.mma_rate * (c.integer() ? 2ull : 1ull)
                              : is_matrix_unit(d.unit) ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
                              : c.integer() && c.profile.integer_dot_product.value_or(false) ? model.dot_rate
                                                                                             : model.scalar_rate;
@@ -139,7 +140,8 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   const std::uint64_t occupancy = gemm_occupancy(c, d.staging, d.workgroup);
   const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
                                  : d.pipelined ? model.latency_pipelined
-                                               : model.latency) +
+                                               : model.latency) /
+                                    d.steps_ahead +
                                 e.gathered_runs * model.gathered_latency;
   const std::uint64_t subgroups = ceil_div(d.workgroup, 32), schedulers = model.schedulers;
   const auto multiply_all = [&](std::uint64_t resident_now) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmWgmma,
+constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmWgmma, &kGemmMma,
                                          &kGemmSimt,    &kGemmMatvec,   &kGemmDirect};
 
 struct Gemms {
@@ -128,10 +128,10 @@ Result<void> plan_gemm(Job& job, const Gemm& gemm) {
 std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile) {
   const GemmContext context = gemm_context(gemm, profile);
   RefusalCount refusals;
-  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2})
+  const GemmStrategy* const told = profile.api == Api::cuda ? &kGemmMma : &kGemmCoopmat;
+  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma})
     // Few devices have the extension of the second: its refusals are no help.
-    if (!count_refusals(*strategy, context, strategy == &kGemmCoopmat ? &refusals : nullptr))
-      return "another kernel costs less";
+    if (!count_refusals(*strategy, context, strategy == told ? &refusals : nullptr)) return "another kernel costs less";
   return refusals.most();
 }
 

@@ -241,7 +241,8 @@ bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
   const Gemm& p = c.gemm;
   if (d.workgroup > c.limits.workgroup_invocations || d.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", d.workgroup, c.limits.workgroup_invocations);
-  const std::uint32_t memory = d.dynamic_memory ? c.limits.dynamic_workgroup_memory : c.limits.workgroup_memory;
+  const std::uint32_t memory =
+      has_dynamic_memory(d.unit) ? c.limits.dynamic_workgroup_memory : c.limits.workgroup_memory;
   if (const std::uint32_t bytes = d.staging.memory_bytes(); bytes > memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", bytes, memory);
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);

@@ -191,7 +191,6 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.run_d = 8;
   d.row = row;
   const Memory memory = memory_of(c, r, d);
-  d.dynamic_memory = true;
   d.staging.a = {.rows = r.tile_m, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.stages = memory.stages;

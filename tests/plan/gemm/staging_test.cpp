@@ -135,6 +135,7 @@ TEST_CASE("every strategy fills the model with what its step declares") {
                                      .scope = "workgroup",
                                      .workgroup_invocations = invocations,
                                      .flexible = true});
+  const DeviceProfile cuda = builtin_target("cuda:sm_80").value();
   Gemm gemm;
   gemm.type = gemm.a_type = gemm.b_type = gemm.out = DType::f16;
   gemm.m = gemm.n = gemm.k = 512;
@@ -144,7 +145,8 @@ TEST_CASE("every strategy fills the model with what its step declares") {
   skinny.m = 1;
   for (const GemmStrategy* strategy : gemm_strategies()) {
     CAPTURE(std::string(strategy->stem));
-    const GemmContext c = gemm_context(strategy == &kGemmMatvec ? skinny : gemm, profile);
+    const bool mma = strategy == &kGemmMma;
+    const GemmContext c = gemm_context(strategy == &kGemmMatvec ? skinny : gemm, mma ? cuda : profile);
     std::size_t admitted = 0;
     for (std::uint32_t row = 0; row < strategy->rows_for(c); ++row) {
       Refusal refusal(false);
@@ -156,9 +158,9 @@ TEST_CASE("every strategy fills the model with what its step declares") {
       CHECK(s.registers.accumulators >= 1);
       CHECK(s.registers.total() > s.registers.accumulators + 24);
       CHECK(s.registers.total() <= 255);
-      CHECK(s.memory_bytes() <= c.limits.workgroup_memory);
+      CHECK(s.memory_bytes() <= (mma ? c.limits.dynamic_workgroup_memory : c.limits.workgroup_memory));
       // Who multiplies from workgroup memory stages a step of K there.
-      const bool stages = strategy == &kGemmSimt || strategy == &kGemmCoopmat;
+      const bool stages = strategy == &kGemmSimt || strategy == &kGemmCoopmat || mma;
       CHECK((s.a.lines() != 0 && s.b.lines() != 0) == stages);
       if (stages) {
         CHECK(s.a.rows == d.tile_m);

@@ -347,13 +347,16 @@ TEST_CASE("every target uses its matrix unit or says why not") {
     const DeviceProfile profile = builtin_target(target).value();
     const auto plan = make_plan(problem, profile);
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
-    const bool unit = plan->steps[0].kernel.stem.starts_with("matmul_coopmat");
+    const std::string& stem = plan->steps[0].kernel.stem;
+    const bool unit = stem.starts_with("matmul_coopmat") || stem == "matmul_mma";
     if (unit) used.insert(std::string(target));
     CHECK(matrix_unit_remark(*plan, profile).empty() == unit);
-    if (profile.matrix_shapes.empty()) CHECK_FALSE(matrix_unit_remark(profile).empty());
+    if (profile.matrix_shapes.empty()) CHECK(matrix_unit_remark(profile).empty() == !profile.matrix_units.empty());
   }
   CHECK(used == std::set<std::string>{"nvidia-turing", "nvidia-ampere", "nvidia-ada", "nvidia-hopper",
-                                      "nvidia-blackwell", "amd-rdna3", "amd-rdna4", "intel-xe-hpg", "intel-xe2"});
+                                      "nvidia-blackwell", "amd-rdna3", "amd-rdna4", "intel-xe-hpg", "intel-xe2",
+                                      "cuda:sm_75", "cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_90a",
+                                      "cuda:sm_100"});
 }
 
 TEST_CASE("a remark says why the matrix unit is not used") {
@@ -363,8 +366,12 @@ TEST_CASE("a remark says why the matrix unit is not used") {
   const auto target = [](const char* name) { return builtin_target(name).value(); };
   constexpr const char* kText = "matmul f16 nn 512x512x512";
   CHECK(remark(kText, target("intel-xe-lpg")) == "the matrix unit is not known, and not used");
-  CHECK(remark(kText, target("cuda:sm_90a")) ==
-        "the matrix unit (mma.sync, wgmma) is not used: there is no CUDA kernel for it");
+  CHECK(remark(kText, target("cuda:sm_90a")).empty());
+  CHECK(remark("matmul bf16 nn 512x512x512", target("cuda:sm_75")) ==
+        "the matrix unit is not used: mma.sync multiplies bf16 from sm_80 on");
+  DeviceProfile other = target("cuda:sm_80");
+  other.matrix_units = {"hmma"};
+  CHECK(remark(kText, other) == "the matrix unit (hmma) is not used: there is no CUDA kernel for it");
   CHECK(remark(kText, target("lavapipe")) == "the matrix unit is not used: another kernel costs less");
   DeviceProfile hopper = target("nvidia-hopper");
   CHECK(remark(kText, hopper).empty());
@@ -403,6 +410,8 @@ TEST_CASE("a convolution without the matrix unit says why") {
   CHECK(remark("conv2d f32 nhwc 1x64x56x56 k=64 r=3x3 p=1", target("intel-xe-lpg")).empty());
   CHECK(remark("conv2d f16 nhwc 1x64x56x56 k=64 r=3x3 p=1 g=64", target("intel-xe-lpg")).empty());  // depthwise
   CHECK(remark("conv2d f16 nhwc 1x64x56x56 k=128 r=3x3 p=1 g=64", target("intel-xe-lpg")).empty());
+  CHECK(remark(kText, target("cuda:sm_80")) ==
+        "the matrix unit is not used: no CUDA kernel multiplies a gathered image by it");
   DeviceProfile hopper = target("nvidia-hopper");
   for (MatrixShape& shape : hopper.matrix_shapes) shape.k = 1024;
   CHECK(remark(kText, hopper)

@@ -1,0 +1,141 @@
+// What kernels see of shaders/lib/mma.cuh on the host: matrix loads, matrix products, asynchronous copies. Each lane of
+// a warp comes to each of them. CMake includes it for the kernels that include that file.
+#pragma once
+
+#include "kernel.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace sectile::emulated {
+
+// Words of each lane of this invocation's warp, once all have handed theirs in.
+using Words = std::array<unsigned, 6>;
+const Words* exchange(const Words& words);
+
+// An asynchronous copy's bytes stay outside workgroup memory until their invocation waits for them.
+void note_copy(unsigned char* to, const std::array<unsigned char, 16>& data, unsigned bytes);
+void end_copy_group();
+void await_copy_groups(unsigned but);
+
+// A byte of a kernel's workgroup memory.
+class WorkgroupAddress {
+ public:
+  WorkgroupAddress(Shared<unsigned char>& memory, unsigned byte) : memory_(&memory), byte_(byte) {}
+  WorkgroupAddress operator+(unsigned bytes) const { return {*memory_, byte_ + bytes}; }
+  unsigned char* access(unsigned bytes, const Where& where) const {
+    unsigned char* const at = &memory_->at(byte_, where);
+    if (tracing) widen_word(at, bytes);
+    return at;
+  }
+
+ private:
+  Shared<unsigned char>* memory_;
+  unsigned byte_;
+};
+
+#define SECTILE_SHARED_BYTES(name, count)                                                                     \
+  Shared<unsigned char> name##_bytes{*this, count};                                                           \
+  unsigned char& name(unsigned byte, Where where = Where::current()) { return name##_bytes.at(byte, where); } \
+  WorkgroupAddress workgroup_address(unsigned char&) { return {name##_bytes, 0}; }
+
+// Lane l has the address of row l % 8 of matrix l / 8.
+inline std::array<Words, kWarp> rows_of_matrices(WorkgroupAddress row, const Where& where) {
+  constexpr unsigned kRow = 16;
+  Words own{};
+  std::memcpy(own.data(), row.access(kRow, where), kRow);
+  std::array<Words, kWarp> rows;
+  std::copy_n(exchange(own), kWarp, rows.begin());
+  return rows;
+}
+inline void load_matrices(unsigned* v, WorkgroupAddress row, Where where = Where::current()) {
+  const auto rows = rows_of_matrices(row, where);
+  const unsigned lane = threadIdx.x % kWarp;
+  for (unsigned j = 0; j < 4; ++j) v[j] = rows[8 * j + lane / 4][lane % 4];
+}
+inline void load_transposed_matrices(unsigned* v, WorkgroupAddress row, Where where = Where::current()) {
+  const auto rows = rows_of_matrices(row, where);
+  const unsigned lane = threadIdx.x % kWarp, column = lane / 4;
+  const auto element = [&](unsigned matrix, unsigned r) {
+    return rows[8 * matrix + r][column / 2] >> (16 * (column % 2)) & 0xffffu;
+  };
+  for (unsigned j = 0; j < 4; ++j) v[j] = element(j, 2 * (lane % 4)) | element(j, 2 * (lane % 4) + 1) << 16;
+}
+
+// The products of a warp: `words` of K, of `Each` elements, of rows lane / 4 and lane / 4 + 8 and columns 2 * (lane %
+// 4) and the next. `product`(a word of A, a word of B) is the sum of a word's products.
+template <class Sum, class Product>
+void add_products(Sum* c, const unsigned* a, const unsigned* b, unsigned halves, unsigned rows, Product product) {
+  Words own{};  // A's, then B's
+  for (unsigned h = 0; h < halves; ++h) {
+    for (unsigned r = 0; r < rows; ++r) own[2 * h + r] = a[rows * h + r];
+    own[4 + h] = b[h];
+  }
+  const Words* const all = exchange(own);  // no other exchange before they are read
+  const unsigned lane = threadIdx.x % kWarp;
+  for (unsigned r = 0; r < rows; ++r)
+    for (unsigned e = 0; e < 2; ++e) {
+      auto sum = product(0u, 0u);
+      for (unsigned h = 0; h < halves; ++h)
+        for (unsigned t = 0; t < 4; ++t)
+          sum += product(all[lane / 4 * 4 + t][2 * h + r], all[(2 * (lane % 4) + e) * 4 + t][4 + h]);
+      c[2 * r + e] = static_cast<Sum>(c[2 * r + e] + static_cast<Sum>(sum));
+    }
+}
+
+inline double f16_dot(unsigned a, unsigned b) {
+  return double{half_to_float(a & 0xffffu)} * half_to_float(b & 0xffffu) +
+         double{half_to_float(a >> 16)} * half_to_float(b >> 16);
+}
+inline double bf16_products(unsigned a, unsigned b) {
+  return double{__uint_as_float(a << 16)} * __uint_as_float(b << 16) +
+         double{__uint_as_float(a & 0xffff0000u)} * __uint_as_float(b & 0xffff0000u);
+}
+inline unsigned s8_products(unsigned a, unsigned b) {
+  return static_cast<unsigned>(__dp4a(static_cast<int>(a), static_cast<int>(b), 0));
+}
+// Two f16 sums in each word.
+inline void add_products_f16(unsigned* c, const unsigned* a, const unsigned* b, unsigned halves) {
+  std::array<float, 4> sums{};
+  add_products(sums.data(), a, b, halves, 2, f16_dot);
+  for (unsigned r = 0; r < 2; ++r)
+    c[r] = float_to_half(half_to_float(c[r] & 0xffffu) + sums[2 * r]) |
+           float_to_half(half_to_float(c[r] >> 16) + sums[2 * r + 1]) << 16;
+}
+inline void add_products_s8(int* c, const unsigned* a, const unsigned* b, unsigned halves, unsigned rows) {
+  std::array<unsigned, 4> sums{};
+  for (unsigned i = 0; i < 2 * rows; ++i) sums[i] = static_cast<unsigned>(c[i]);
+  add_products(sums.data(), a, b, halves, rows, s8_products);
+  for (unsigned i = 0; i < 2 * rows; ++i) c[i] = static_cast<int>(sums[i]);
+}
+
+inline void mma_f16(float* c, const unsigned* a, const unsigned* b) { add_products(c, a, b, 2, 2, f16_dot); }
+inline void mma_bf16(float* c, const unsigned* a, const unsigned* b) { add_products(c, a, b, 2, 2, bf16_products); }
+inline void mma_f16_f16(unsigned* c, const unsigned* a, const unsigned* b) { add_products_f16(c, a, b, 2); }
+inline void mma_s8(int* c, const unsigned* a, const unsigned* b) { add_products_s8(c, a, b, 2, 2); }
+inline void mma_f16_75(float* c, const unsigned* a, unsigned b) { add_products(c, a, &b, 1, 2, f16_dot); }
+inline void mma_f16_f16_75(unsigned* c, const unsigned* a, unsigned b) { add_products_f16(c, a, &b, 1); }
+inline void mma_s8_75(int* c, unsigned a, unsigned b) { add_products_s8(c, &a, &b, 1, 1); }
+
+inline unsigned f16_sums(unsigned a, unsigned b) {
+  return float_to_half(half_to_float(a & 0xffffu) + half_to_float(b & 0xffffu)) |
+         float_to_half(half_to_float(a >> 16) + half_to_float(b >> 16)) << 16;
+}
+inline unsigned f16_products(unsigned a, unsigned b) {
+  return float_to_half(half_to_float(a & 0xffffu) * half_to_float(b & 0xffffu)) |
+         float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
+}
+
+inline void start_copy(WorkgroupAddress to, unsigned long long from, unsigned bytes, bool inside,
+                       Where where = Where::current()) {
+  std::array<unsigned char, 16> data{};
+  unsigned char* const place = to.access(bytes, where);
+  const auto* const source = reinterpret_cast<const unsigned char*>(from);
+  if (inside) {
+    data.fill(0xEE);
+    if (may_access(source, bytes, false, where)) std::memcpy(data.data(), source, bytes);
+  }
+  note_copy(place, data, bytes);
+}
+
+}  // namespace sectile::emulated
