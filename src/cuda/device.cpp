@@ -133,9 +133,10 @@ Result<ReadyStep> Device::Impl::ready_step(const Step& step, const KernelText& t
   }
   ReadyStep out{std::move(got->value), step.grid,       step.cluster, step.workgroup, 0, step.push,
                 step.addresses,        step.tensor_maps};
+  // A kernel whose memory is the launch's declares none.
+  if (kernel.static_shared_bytes == 0) out.dynamic_shared_bytes = step.workgroup_memory_bytes;
   if (step.workgroup_memory_bytes <= kMostStaticShared) return out;
-  // A kernel declares less statically. The rest is requested at each launch, and must be allowed once, here. The
-  // context is current.
+  // More must be allowed once, here. The context is current.
   out.dynamic_shared_bytes = step.workgroup_memory_bytes - kernel.static_shared_bytes;
   const std::uint32_t most = profile.max_dynamic_workgroup_memory_bytes.value_or(kMostStaticShared);
   auto allowed = SECTILE_CUDA_CALL(*driver, cuFuncSetAttribute, kernel.function, api::kFunctionMaxDynamicSharedBytes,

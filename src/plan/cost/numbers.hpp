@@ -72,6 +72,8 @@ struct GemmGpuCost {
   std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
   std::uint32_t wgmma_stored;         // elements of the result stored per clock, while nothing is multiplied
   std::uint32_t wgmma_exchange;       // a cluster along K that adds up its sums, beside what it stores
+  std::uint32_t wgmma_copied;         // an access of the invocations that copy, where no tensor map does
+  std::uint32_t wgmma_converted;      // the same, through registers
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
   std::uint32_t dot_rate;             // int8 multiply-adds per clock by integer dot products

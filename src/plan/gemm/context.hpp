@@ -84,6 +84,9 @@ struct GemmConfig {
   struct {
     std::uint32_t resident = 1, cluster = 1, cluster_k = 1;
     bool overlapped = false;
+    // Accesses of an invocation in a step of operands that no tensor map copies: those that cp.async puts into their
+    // place, and those that pass through registers.
+    std::uint32_t copied = 0, converted = 0;
   } warpgroups;
   // These are for the cost.
   Unit unit = Unit::scalar;

@@ -91,10 +91,12 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t steps =
       ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), std::uint64_t{d.splits} * w.cluster_k);
   const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, numbers, d);
+  const std::uint64_t load =
+      std::uint64_t{w.copied} * model.wgmma_copied + std::uint64_t{w.converted} * model.wgmma_converted;
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
   const std::uint64_t stored = std::uint64_t{d.tile_m} * d.tile_n / model.wgmma_stored;
-  const std::uint64_t step = std::max<std::uint64_t>({multiply, copy, 1});
+  const std::uint64_t step = std::max<std::uint64_t>({multiply, copy, load, 1});
   const std::uint64_t waves = ceil_div(tiles, places);  // of one tile per multiprocessor
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
   const std::uint64_t multiplied = clamped(steps, step);

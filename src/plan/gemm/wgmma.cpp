@@ -88,16 +88,22 @@ bool staged(const GemmContext& c, bool b) {
 
 std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
 
-// Bytes that invocations keep of an operand, for each step in flight.
-std::uint32_t slot_bytes(const GemmContext& c, const Row& r, std::uint32_t width, bool b) {
-  if (!staged(c, b)) return 0;
+// How invocations load an operand (shaders/gemm/wgmma_stage.cuh).
+struct Loads {
+  std::uint32_t items = 0;  // accesses of an invocation in a step; 0: a tensor map copies the operand
+  std::uint32_t slot = 0;   // bytes that the workgroup keeps of it, for each step in flight
+  bool direct = false;      // they go to their places by cp.async
+};
+Loads loads_of(const GemmContext& c, const Row& r, std::uint32_t width, bool b) {
+  if (!staged(c, b)) return {};
   const std::uint32_t type = b ? c.b_type : c.a_type, tile = b ? r.tile_n : r.tile_m;
   const bool turned = integer_across(c, b), converted = type != c.type || (!b && c.gemm.a_scale);
   const std::uint32_t run = turned ? (width < 4 ? 1 : 4) : width;
   const std::uint32_t access = MATMUL_WGMMA_ACCESS_BYTES(type, run);
-  if (access < 4 || (!turned && !converted)) return 0;
-  const std::uint32_t items = MATMUL_WGMMA_ITEMS(tile, run, type_bytes(c.type), turned);
-  return items * access * MATMUL_WGMMA_WARPGROUP;
+  Loads loads{.items = MATMUL_WGMMA_ITEMS(tile, run, type_bytes(c.type), turned),
+              .direct = access >= 4 && !turned && !converted};
+  if (access >= 4 && !loads.direct) loads.slot = loads.items * access * MATMUL_WGMMA_WARPGROUP;
+  return loads;
 }
 
 struct Memory {
@@ -108,7 +114,7 @@ struct Memory {
 Memory memory_of(const GemmContext& c, const Row& r, const GemmConfig& d) {
   constexpr std::uint32_t kMost = 12, kMostAhead = 6, kReserved = 1024;
   const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
-  const std::uint32_t slot = slot_bytes(c, r, d.width_a, false) + slot_bytes(c, r, d.width_b, true);
+  const std::uint32_t slot = loads_of(c, r, d.width_a, false).slot + loads_of(c, r, d.width_b, true).slot;
   const std::uint32_t room = std::min(
       c.limits.dynamic_workgroup_memory,
       c.profile.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.dynamic_workgroup_memory) / r.resident -
@@ -198,6 +204,10 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
   d.unit = Unit::wgmma;
   d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
+  for (const bool of_b : {false, true}) {
+    const Loads loads = loads_of(c, r, of_b ? d.width_b : d.width_a, of_b);
+    (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.items;
+  }
   d.table = CostTable::matmul_wgmma;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_WGMMA_SPEC_SUB_M, r.sub_m()},
                                   {MATMUL_WGMMA_SPEC_CONSUMERS, r.consumers},
