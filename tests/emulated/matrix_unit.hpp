@@ -34,11 +34,9 @@ class WorkgroupAddress {
   unsigned byte_;
 };
 
-#define SECTILE_SHARED_BYTES(name, count)                                                    \
-  Shared<unsigned char> name##_bytes{*this, count};                                          \
-  unsigned char& name(unsigned byte, Where where = Where::current()) {                       \
-    return name##_bytes.at(byte, where);                                                     \
-  }                                                                                          \
+#define SECTILE_SHARED_BYTES(name, count)                                                                     \
+  Shared<unsigned char> name##_bytes{*this, count};                                                           \
+  unsigned char& name(unsigned byte, Where where = Where::current()) { return name##_bytes.at(byte, where); } \
   WorkgroupAddress workgroup_address(unsigned char&) { return {name##_bytes, 0}; }
 
 // Lane l has the address of row l % 8 of matrix l / 8.
@@ -64,16 +62,16 @@ inline void load_transposed_matrices(unsigned* v, WorkgroupAddress row, Where wh
   for (unsigned j = 0; j < 4; ++j) v[j] = element(j, 2 * (lane % 4)) | element(j, 2 * (lane % 4) + 1) << 16;
 }
 
-// The products of a warp: `words` of K, of `Each` elements, of rows lane / 4 and lane / 4 + 8 and columns 2 * (lane % 4)
-// and the next. `product`(a word of A, a word of B) is the sum of a word's products.
+// Adds the products of a warp's words to this lane's sums: of rows lane / 4 and, with two `rows`, lane / 4 + 8, and of
+// columns 2 * (lane % 4) and the next. `halves`: of K. product(a word of A, a word of B): the sum of its products.
 template <class Sum, class Product>
 void add_products(Sum* c, const unsigned* a, const unsigned* b, unsigned halves, unsigned rows, Product product) {
-  Words own{};   // A's, then B's
+  Words own{};  // A's, then B's
   for (unsigned h = 0; h < halves; ++h) {
     for (unsigned r = 0; r < rows; ++r) own[2 * h + r] = a[rows * h + r];
     own[4 + h] = b[h];
   }
-  const Words* const all = exchange(own);   // no other exchange before they are read
+  const Words* const all = exchange(own);  // no other exchange before they are read
   const unsigned lane = threadIdx.x % kWarp;
   for (unsigned r = 0; r < rows; ++r)
     for (unsigned e = 0; e < 2; ++e) {

@@ -98,13 +98,12 @@ Side side_of(const GemmContext& c, const Row& r, bool b) {
   s.turned = c.integer() && !s.along_k;
   s.operand = &c.operand(b);
   // Along K an access may have 16 one-byte elements; a block of 4 k that is turned has 4 rows at most.
-  if (s.turned) s.width = std::min(s.width, 4u);
-  else if (c.integer() && s.width == 8 && !c.few_pipelines) s.width = s.operand->width(16);
+  if (s.turned)
+    s.width = std::min(s.width, 4u);
+  else if (c.integer() && s.width == 8 && !c.few_pipelines)
+    s.width = s.operand->width(16);
   s.item = s.turned ? 4 : std::max(s.width * s.element, c.integer() ? 4u : 2u);
-  s.staged = {.rows = s.tile,
-              .k = tile_k_of(c, r),
-              .along_k = s.along_k || s.turned,
-              .element_bytes = s.element};
+  s.staged = {.rows = s.tile, .k = tile_k_of(c, r), .along_k = s.along_k || s.turned, .element_bytes = s.element};
   s.items = s.staged.bytes() / s.item / (s.turned ? s.width : 1);
   const bool as_stored = s.type == c.type && (b || !c.gemm.a_scale);
   s.copied = has_copies(c) && as_stored && !s.turned && s.width * s.element >= 4;
@@ -119,20 +118,23 @@ LoadedRuns runs_of(const GemmContext& c, const Side& s, bool b, std::uint32_t wo
   if (s.type == SECTILE_TYPE_Q4) words = 2;
   if (s.type == SECTILE_TYPE_Q8) words += s.along_k ? 1 : s.width;
   if (!b && c.gemm.a_scale) words += s.along_k ? s.width : 1;
-  // ptxas 13.0 keeps about as many registers again for their addresses and what they are converted to.
-  return {.runs = s.items, .invocations = workgroup, .registers = 2 * words};
+  // ptxas 13.0 keeps about as many registers again for their addresses and what they are converted to; twice as many
+  // for bf16, which is rounded by integers.
+  const bool rounded = c.type == SECTILE_TYPE_BF16 && (s.type != c.type || (!b && c.gemm.a_scale));
+  return {.runs = s.items, .invocations = workgroup, .registers = (rounded ? 3 : 2) * words};
 }
 
 Staging staging_of(const GemmContext& c, const Row& r, const Side& a, const Side& b) {
   const std::uint32_t workgroup = r.warps() * 32;
   const std::uint32_t sum_bytes = sums_in_f16(c) ? 2 : 4;
-  Staging staging{.registers = {.accumulators = registers_of_share(r.warp_m * r.warp_n, sum_bytes, 32),
-                                // of 32 bytes of K, this product's and the next one's
-                                .fragments = 2 * (r.warp_m + r.warp_n) * 32 / 4 / 32,
-                                .in_flight = runs_of(c, a, false, workgroup).held() + runs_of(c, b, true, workgroup).held(),
-                                .others = a.copied && b.copied ? 40u : 72u},
-                  .a = a.staged,
-                  .b = b.staged};
+  Staging staging{
+      .registers = {.accumulators = registers_of_share(r.warp_m * r.warp_n, sum_bytes, 32),
+                    // of 32 bytes of K, this product's and the next one's
+                    .fragments = 2 * (r.warp_m + r.warp_n) * 32 / 4 / 32,
+                    .in_flight = runs_of(c, a, false, workgroup).held() + runs_of(c, b, true, workgroup).held(),
+                    .others = a.copied && b.copied ? 40u : 72u},
+      .a = a.staged,
+      .b = b.staged};
   staging.result_bytes = (r.slice_k - 1) * r.tile_m * r.tile_n * sum_bytes;  // the slices' sums
   staging.result_in_place = true;
   // What goes through registers is one step ahead in them.
@@ -214,8 +216,7 @@ std::uint32_t swizzle(const Side& s, std::uint32_t line) {
   return (s.turned ? group ^ (line / 8 & 3) : group) & (turn - 1);
 }
 std::int64_t place_in_tile(const Side& s, std::uint32_t line, std::uint32_t byte) {
-  return std::int64_t{line} * s.line_bytes() +
-         ((byte / kChunk ^ swizzle(s, line)) * kChunk + byte % kChunk);
+  return std::int64_t{line} * s.line_bytes() + ((byte / kChunk ^ swizzle(s, line)) * kChunk + byte % kChunk);
 }
 
 // The loads of one operand's tile and their way into workgroup memory, in items as the kernel's item_of() places them.

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma, &kGemmSimt, &kGemmMatvec, &kGemmDirect};
+constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma,
+                                         &kGemmSimt,    &kGemmMatvec,   &kGemmDirect};
 
 struct Gemms {
   using Strategy = GemmStrategy;
@@ -130,8 +131,7 @@ std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile) {
   const GemmStrategy* const told = profile.api == Api::cuda ? &kGemmMma : &kGemmCoopmat;
   for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma})
     // Few devices have the extension of the second: its refusals are no help.
-    if (!count_refusals(*strategy, context, strategy == told ? &refusals : nullptr))
-      return "another kernel costs less";
+    if (!count_refusals(*strategy, context, strategy == told ? &refusals : nullptr)) return "another kernel costs less";
   return refusals.most();
 }
 
