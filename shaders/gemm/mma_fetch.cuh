@@ -284,7 +284,8 @@ __device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t,
 #pragma unroll
       for (uint row = 0u; row < 4u; ++row)
         if (row < width)
-          store_bytes(staged(stage + place_in_tile<b>(item.line + row, item.byte)), 4u, {{turned(words, row), 0u, 0u, 0u}});
+          store_bytes(staged(stage + place_in_tile<b>(item.line + row, item.byte)), 4u,
+                      {{turned(words, row), 0u, 0u, 0u}});
       continue;
     }
     if (kBytes && width == 2u) words[0] |= words[1] << 16;

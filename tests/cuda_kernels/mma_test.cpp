@@ -1,6 +1,6 @@
 // matmul_mma compiled by NVRTC: no error, no warning, no spill, no stack, no more workgroup memory than the plan
-// states, and none of it static where it is more than 48 KiB. Its constants are many, so rows, problems and
-// architectures take turns: SECTILE_ALL_KERNELS or SECTILE_THOROUGH, where it is set, leaves none out.
+// states, at most 48 KiB of it static. Its constants are many, so rows, problems and architectures take turns:
+// SECTILE_ALL_KERNELS or SECTILE_THOROUGH, where it is set, leaves none out.
 #include "products.hpp"
 
 #include "nvrtc.hpp"

@@ -62,8 +62,8 @@ inline void load_transposed_matrices(unsigned* v, WorkgroupAddress row, Where wh
   for (unsigned j = 0; j < 4; ++j) v[j] = element(j, 2 * (lane % 4)) | element(j, 2 * (lane % 4) + 1) << 16;
 }
 
-// The products of a warp: `words` of K, of `Each` elements, of rows lane / 4 and lane / 4 + 8 and columns 2 * (lane %
-// 4) and the next. `product`(a word of A, a word of B) is the sum of a word's products.
+// Adds the products of a warp's words to this lane's sums: of rows lane / 4 and, with two `rows`, lane / 4 + 8, and of
+// columns 2 * (lane % 4) and the next. `halves`: of K. product(a word of A, a word of B): the sum of its products.
 template <class Sum, class Product>
 void add_products(Sum* c, const unsigned* a, const unsigned* b, unsigned halves, unsigned rows, Product product) {
   Words own{};  // A's, then B's

@@ -1,6 +1,6 @@
 // What the planner claims of one step of K of matmul_mma's workgroup (Candidate::interior) against what the emulated
-// kernel does: all warps' loads, stores to workgroup memory and matrix loads between its first two barriers, in which
-// it stages one step and loads the fragments of another. See accesses_test.cpp.
+// kernel does: all warps' loads, stores to workgroup memory and matrix loads between its first two barriers. There it
+// stages one step and loads the fragments of another. See accesses_test.cpp.
 #include "product_accesses.hpp"
 
 #include "support/scope.hpp"
