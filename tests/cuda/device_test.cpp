@@ -317,7 +317,8 @@ TEST_CASE("workgroup memory that cannot be declared is asked for at launch, up t
   auto device = adopt();
   Plan plan = add_plan(1024, 3);
   plan.steps[0].kernel.stem = "share_words";
-  const std::array<std::pair<std::uint32_t, std::uint32_t>, 3> rows = {{{49152, 0}, {61440, 61440}, {232448, 232448}}};
+  const std::array<std::pair<std::uint32_t, std::uint32_t>, 3> rows = {
+      {{49152, 49152}, {61440, 61440}, {232448, 232448}}};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     plan.steps[0].workgroup_memory_bytes = rows[i].first;
     const auto executable = must(device.prepare(plan));

@@ -86,6 +86,8 @@ inline bool check(const Job& job, Most& most) {
   CAPTURE(figures->shared_bytes);
   const std::pair<const char*, bool> conditions[] = {
       {"no warning", !job.code->log.contains("warning")},
+      {"products of warpgroups are not serialized", !job.code->log.contains("serialized")},
+      {"registers are traded", !job.code->log.contains("setmaxnreg")},
       {"no stack", figures->stack_bytes == 0},
       {"no spilled stores", figures->spill_store_bytes == 0},
       {"no spilled loads", figures->spill_load_bytes == 0},

@@ -129,7 +129,7 @@ std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile) {
   const GemmContext context = gemm_context(gemm, profile);
   RefusalCount refusals;
   const GemmStrategy* const told = profile.api == Api::cuda ? &kGemmMma : &kGemmCoopmat;
-  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma})
+  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma, &kGemmWgmma})
     // Few devices have the extension of the second: its refusals are no help.
     if (!count_refusals(*strategy, context, strategy == told ? &refusals : nullptr)) return "another kernel costs less";
   return refusals.most();

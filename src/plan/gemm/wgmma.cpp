@@ -202,6 +202,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.stages = memory.stages;
   d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
+  d.staging.registers.fragments = 16;  // a run of 8 sums on its way to the result, and what its epilogue reads
   d.unit = Unit::wgmma;
   d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
   for (const bool of_b : {false, true}) {

@@ -135,7 +135,7 @@ TEST_CASE("every strategy fills the model with what its step declares") {
                                      .scope = "workgroup",
                                      .workgroup_invocations = invocations,
                                      .flexible = true});
-  const DeviceProfile cuda = builtin_target("cuda:sm_80").value();
+  const DeviceProfile cuda = builtin_target("cuda:sm_90a").value();
   Gemm gemm;
   gemm.type = gemm.a_type = gemm.b_type = gemm.out = DType::f16;
   gemm.m = gemm.n = gemm.k = 512;
@@ -145,7 +145,7 @@ TEST_CASE("every strategy fills the model with what its step declares") {
   skinny.m = 1;
   for (const GemmStrategy* strategy : gemm_strategies()) {
     CAPTURE(std::string(strategy->stem));
-    const bool mma = strategy == &kGemmMma;
+    const bool mma = strategy == &kGemmMma || strategy == &kGemmWgmma;
     const GemmContext c = gemm_context(strategy == &kGemmMatvec ? skinny : gemm, mma ? cuda : profile);
     std::size_t admitted = 0;
     for (std::uint32_t row = 0; row < strategy->rows_for(c); ++row) {

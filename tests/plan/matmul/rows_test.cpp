@@ -348,7 +348,7 @@ TEST_CASE("every target uses its matrix unit or says why not") {
     const auto plan = make_plan(problem, profile);
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     const std::string& stem = plan->steps[0].kernel.stem;
-    const bool unit = stem.starts_with("matmul_coopmat") || stem == "matmul_mma";
+    const bool unit = stem.starts_with("matmul_coopmat") || stem == "matmul_mma" || stem == "matmul_wgmma";
     if (unit) used.insert(std::string(target));
     CHECK(matrix_unit_remark(*plan, profile).empty() == unit);
     if (profile.matrix_shapes.empty()) CHECK(matrix_unit_remark(profile).empty() == !profile.matrix_units.empty());
@@ -356,7 +356,7 @@ TEST_CASE("every target uses its matrix unit or says why not") {
   CHECK(used == std::set<std::string>{"nvidia-turing", "nvidia-ampere", "nvidia-ada", "nvidia-hopper",
                                       "nvidia-blackwell", "amd-rdna3", "amd-rdna4", "intel-xe-hpg", "intel-xe2",
                                       "cuda:sm_75", "cuda:sm_80", "cuda:sm_86", "cuda:sm_89", "cuda:sm_90a",
-                                      "cuda:sm_100"});
+                                      "cuda:sm_100", "cuda:sm_103", "cuda:sm_120"});
 }
 
 TEST_CASE("a remark says why the matrix unit is not used") {
