@@ -34,7 +34,13 @@ __device__ __forceinline__ uint offset_of(const GemmPush& push, const Target& g,
   return (m - g.row) * ld + n - batch * size_n(push) + (batch - g.batch) * uint(batch_stride);
 }
 
-// store_run_at() for row m from column n on (kWidthD divides N).
+// The addends of row m from column n on (kWidthD divides N).
+__device__ __forceinline__ Addends load_run_addends(const GemmPush& push, const Target& g, uint m, uint n) {
+  const uint at = offset_of(push, g, m, n, ldd(push), d_batch(push));
+  return load_addends(g, kHasC != 0u ? offset_of(push, g, m, n, ldc(push), c_batch(push)) : at,
+                      kHasResidual != 0u ? offset_of(push, g, m, n, ldr(push), r_batch(push)) : at);
+}
+// store_run_at() for row m from column n on.
 __device__ __forceinline__ void store_run(const GemmPush& push, const Target& g, uint m, uint n,
                                           const acc_t (&acc)[MAX_RUN]) {
   const uint at = offset_of(push, g, m, n, ldd(push), d_batch(push));

@@ -84,15 +84,27 @@ __device__ __forceinline__ float finished(const GemmPush& push, const Target& g,
   return kActivationLast != 0u ? activated(push, v + residual) : activated(push, v) + residual;
 }
 
-// Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them from element `at` of D on; C
-// and the residual have theirs from at_c and at_residual on, counted from the addresses in `g`. The caller has checked
-// that they are inside the result.
-__device__ __forceinline__ void store_run_at(const GemmPush& push, const Target& g, uint m, uint n,
-                                             const acc_t (&acc)[MAX_RUN], uint at, uint at_c, uint at_residual) {
+// What the epilogue adds to a run of kWidthD accumulators from memory: C's and the residual's elements.
+struct Addends {
+  uvec4 c, residual;
+};
+// From element at_c of C and at_residual of the residual on, counted from the addresses in `g`.
+__device__ __forceinline__ Addends load_addends(const Target& g, uint at_c, uint at_residual) {
+  const uint bytes = kWidthD * bytes_of_type(kOutType);
+  Addends a = {};
+  if (kHasResidual != 0u) a.residual = load_written(g.residual, at_residual * bytes_of_type(kOutType), bytes);
+  if ((kHasC | kHasCIsD) != 0u) a.c = load_written(g.c, at_c * bytes_of_type(kOutType), bytes);
+  return a;
+}
+
+// Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them from element `at` of D on.
+// The caller has checked that they are inside the result.
+__device__ __forceinline__ void store_run_with(const GemmPush& push, const Target& g, uint m, uint n,
+                                               const acc_t (&acc)[MAX_RUN], uint at, const Addends& addends) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
   at *= bytes_of_type(kOutType);
-  uvec4 raw = {}, raw_c = {}, raw_residual = {};
-  if (kHasResidual != 0u) raw_residual = load_written(g.residual, at_residual * bytes_of_type(kOutType), bytes);
+  uvec4 raw = {};
+  const uvec4 &raw_c = addends.c, &raw_residual = addends.residual;
 #ifdef INTEGER
   if (kOutType == SECTILE_TYPE_I32) {
 #pragma unroll
@@ -102,7 +114,6 @@ __device__ __forceinline__ void store_run_at(const GemmPush& push, const Target&
     return;
   }
 #endif
-  if ((kHasC | kHasCIsD) != 0u) raw_c = load_written(g.c, at_c * bytes_of_type(kOutType), bytes);
   float c[MAX_RUN], residual[MAX_RUN], v[MAX_RUN];
   unpack_run(kOutType, kWidthD, raw_c, c);
   unpack_run(kOutType, kWidthD, raw_residual, residual);
@@ -113,4 +124,10 @@ __device__ __forceinline__ void store_run_at(const GemmPush& push, const Target&
   for (uint i = 0u; i < 4u; ++i)
     raw[i] = kOutType == SECTILE_TYPE_F32 ? __float_as_uint(v[i]) : pack_pair(kOutType, v[2u * i], v[2u * i + 1u]);
   store_raw(g.d, at, bytes, raw);
+}
+
+// The same with the addends from at_c and at_residual on.
+__device__ __forceinline__ void store_run_at(const GemmPush& push, const Target& g, uint m, uint n,
+                                             const acc_t (&acc)[MAX_RUN], uint at, uint at_c, uint at_residual) {
+  store_run_with(push, g, m, n, acc, at, load_addends(g, at_c, at_residual));
 }

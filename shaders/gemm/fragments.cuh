@@ -22,24 +22,55 @@ __device__ __forceinline__ void gather_columns(acc_t (&v)[8]) {
   }
 }
 
-// Applies the epilogue to 8 adjacent columns of row m from column n on, and stores them. What lies outside the result is
-// left out.
-__device__ __forceinline__ void store_eight(const GemmPush& push, const Target& target, uint m, uint n,
-                                            const acc_t (&v)[8]) {
+// 8 adjacent columns of row m from column n on, which a lane stores; `stored`: there are such.
+struct Eight {
+  uint m, n;
+  bool stored;
+};
+constexpr uint kEightRuns = 8u / kWidthD;
+constexpr bool kHasAddends = (kHasC | kHasCIsD | kHasResidual) != 0u;
+
+// The epilogue's addends of all runs: loaded before the stores of others, they are in flight together.
+struct EightAddends {
+  Addends run[8];   // kEightRuns of them
+};
+__device__ __forceinline__ EightAddends load_eight_addends(const GemmPush& push, const Target& target,
+                                                           const Eight& at) {
+  EightAddends a = {};
+#pragma unroll
+  for (uint j = 0u; j < kEightRuns; ++j)
+    if (kHasAddends && at.stored && at.m < size_m(push) && at.n + j * kWidthD < columns(push))
+      a.run[j] = load_run_addends(push, target, at.m, at.n + j * kWidthD);
+  return a;
+}
+// Applies the epilogue, and stores what lies inside the result.
+__device__ __forceinline__ void store_eight(const GemmPush& push, const Target& target, const Eight& at,
+                                            const acc_t (&v)[8], const EightAddends& addends) {
 #pragma unroll
   for (uint j = 0u; j < 8u; j += kWidthD) {
     acc_t run[MAX_RUN];
 #pragma unroll
     for (uint e = 0u; e < MAX_RUN; ++e) run[e] = v[min(j + e, 7u)];
-    if (m < size_m(push) && n + j < columns(push)) store_run(push, target, m, n + j, run);
+    const uint n = at.n + j;
+    if (at.stored && at.m < size_m(push) && n < columns(push))
+      store_run_with(push, target, at.m, n, run, offset_of(push, target, at.m, n, ldd(push), d_batch(push)),
+                     addends.run[j / kWidthD]);
   }
 }
 
-// The same of sums of which the lanes' rows are the result's columns, and their columns its rows. Lanes with the same
-// place among the four of a row have 8 adjacent columns n of the rows m + 8 * g + 2 * (l % 4) + e; each takes one of
-// those rows of all 8. Three rounds, as an 8 x 8 matrix is transposed by halves.
-__device__ __forceinline__ void store_rows(const GemmPush& push, const Target& target, uint m, uint n, acc_t (&v)[8],
-                                           const uint count = 32u) {
+// Of `count` columns, at most 32, of row m from column n on: where a lane's eight are after gather_columns().
+__device__ __forceinline__ Eight eight_columns(uint m, uint n, const uint count) {
+  const uint first = threadIdx.x % 4u * 8u;
+  return {m, n + first, first < count};
+}
+// The same of sums of which the lanes' rows are the result's columns, 8 from n on, and their columns its rows.
+__device__ __forceinline__ Eight eight_rows(uint m, uint n, const uint count) {
+  const uint place = threadIdx.x % 32u / 4u, row = place / 2u * 8u + threadIdx.x % 4u * 2u + place % 2u;
+  return {m + row, n, row < count};
+}
+// For eight_rows(): lanes with the same place among the four of a row have 8 adjacent columns of 8 rows; each takes one
+// of those rows. Three rounds, as an 8 x 8 matrix is transposed by halves.
+__device__ __forceinline__ void gather_rows(acc_t (&v)[8]) {
   const uint place = threadIdx.x % 32u / 4u;
 #pragma unroll
   for (uint bit = 1u; bit <= 4u; bit *= 2u) {
@@ -53,15 +84,14 @@ __device__ __forceinline__ void store_rows(const GemmPush& push, const Target& t
       else high = got;
     }
   }
-  const uint row = place / 2u * 8u + threadIdx.x % 4u * 2u + place % 2u;
-  if (row < count) store_eight(push, target, m + row, n, v);
 }
 
 // Applies the epilogue to `count` columns, at most 32, of row m from column n on, and stores them. Each lane's v: its
 // columns of the four groups of 8. All lanes of a warp call it together. What lies outside the result is left out.
 __device__ __forceinline__ void store_columns(const GemmPush& push, const Target& target, uint m, uint n,
                                               acc_t (&v)[8], const uint count = 32u) {
+  const Eight at = eight_columns(m, n, count);
+  const EightAddends addends = load_eight_addends(push, target, at);
   gather_columns(v);
-  const uint first = threadIdx.x % 4u * 8u;
-  if (first < count) store_eight(push, target, m, n + first, v);
+  store_eight(push, target, at, v, addends);
 }

@@ -6,10 +6,12 @@ __device__ __forceinline__ uint columns(const GemmPush& push) {
   return kFlattenedBatch != 0u ? size_n(push) * batches(push) : size_n(push);
 }
 
-// Where tile `id` lies, of the tiles of so many rows and columns that the result is divided into. False beyond the last.
+// Where tile `id` lies, of the tiles of so many rows and columns that the result is divided into. False beyond the
+// last.
 __device__ __forceinline__ bool locate_tile_of(const GemmPush& push, uint id, const uint rows_of, const uint columns_of,
                                                Tile& t) {
-  const uint tiles_m = (size_m(push) + rows_of - 1u) / rows_of, tiles_n = (columns(push) + columns_of - 1u) / columns_of;
+  const uint tiles_m = (size_m(push) + rows_of - 1u) / rows_of;
+  const uint tiles_n = (columns(push) + columns_of - 1u) / columns_of;
   const uint tiles = tiles_m * tiles_n;
   const uint outer = id / tiles;
   id -= outer * tiles;

@@ -8,8 +8,8 @@
 //! variant i8.staged -DINTEGER -DSTAGED_A -DSTAGED_B
 // Products by warpgroups on sm_90a: one warpgroup copies the operands' steps of K to workgroup memory, the others
 // multiply them there. The copying warpgroup is as many steps ahead as there are stages, also across the ends of tiles.
-// Method: CUTLASS's warp-specialized persistent kernels (cooperative, and "ping-pong", in which warpgroups take turns at
-// tiles and one multiplies while another stores).
+// Method: CUTLASS's warp-specialized persistent kernels, cooperative and "ping-pong", in which warpgroups take turns at
+// tiles and one multiplies while another stores.
 // f16: f16 and bf16, with f32 sums. i8: int8, with int sums. Rows and columns beyond the operands are zeros.
 #include "lib/cuda.cuh"
 #include "gemm/gemm.cuh"
@@ -49,8 +49,8 @@ __device__ __forceinline__ Cluster this_cluster() {
           rank / kClusterM % kClusterN, rank / (kClusterM * kClusterN)};
 }
 
-// The tile of this workgroup among those of cluster tile `id`. One beyond the result's last is computed, and not stored:
-// the others of the cluster need its copies.
+// The tile of this workgroup among those of cluster tile `id`. One beyond the result's last is computed, and not
+// stored: the others of the cluster need its copies.
 __device__ __forceinline__ bool locate(const GemmPush& push, const Cluster& cluster, uint id, Tile& t) {
   if (!locate_tile_of(push, id, kTileM * kClusterM, kTileN * kClusterN, t)) return false;
   t.m += cluster.m * kTileM;
@@ -109,8 +109,8 @@ constexpr uint64 kLayoutSecond =
 // Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
 __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
                                                acc_t (&sums)[kParts][kSums]) {
-  // By the first products themselves (their `continued`) it would cost less, but the compiler would take the sums of one
-  // tile for what the next one's begin with, and spill.
+  // By the first products themselves (their `continued`) it would cost less, but the compiler would take the sums of
+  // one tile for what the next one's begin with, and spill.
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
@@ -165,30 +165,44 @@ __device__ __forceinline__ uint row_of(uint p, uint r) {
   return 64u * p + threadIdx.x % kWarpgroup / 32u * 16u + 8u * r + threadIdx.x % 32u / 4u;
 }
 
-// Stores the lane's share of block b of row r of part p. `row`: the first of the warpgroup's rows in the tile.
-__device__ __forceinline__ void store_block(const GemmPush& push, const Target& target, const Tile& t, uint row, uint p,
-                                            uint r, uint b, acc_t (&v)[8]) {
+// Where the lane's share of block b of row r of part p lies. `row`: the first of the warpgroup's rows in the tile.
+__device__ __forceinline__ Eight eight_of(const Tile& t, uint row, uint p, uint r, uint b) {
   const uint count = min(kColumns, 32u);
-  if (kSwapped) store_rows(push, target, t.m + 32u * b, t.n + row + row_of(p, r) - threadIdx.x % 32u / 4u, v, count);
-  else store_columns(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, count);
+  return kSwapped ? eight_rows(t.m + 32u * b, t.n + row + row_of(p, r) - threadIdx.x % 32u / 4u, count)
+                  : eight_columns(t.m + row + row_of(p, r), t.n + 32u * b, count);
+}
+__device__ __forceinline__ void gather_eight(acc_t (&v)[8]) {
+  if (kSwapped) gather_rows(v);
+  else gather_columns(v);
 }
 
 __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row,
                                            const acc_t (&sums)[kParts][kSums]) {
   const Target target = target_of(push, t);
+  constexpr uint together = kHasAddends ? 4u : 1u;   // blocks whose addends are in flight at a time
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
     for (uint r = 0u; r < 2u; ++r)
 #pragma unroll
-      for (uint b = 0u; b < kBlocks; ++b) {
-        acc_t v[8];
+      for (uint first = 0u; first < kBlocks; first += together) {
+        EightAddends addends[together];
 #pragma unroll
-        for (uint j = 0u; j < 8u; ++j) {
-          const uint sum = sum_of(r, b, j);
-          v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
+        for (uint i = 0u; i < together; ++i)
+          if (first + i < kBlocks) addends[i] = load_eight_addends(push, target, eight_of(t, row, p, r, first + i));
+#pragma unroll
+        for (uint i = 0u; i < together; ++i) {
+          const uint b = first + i;
+          if (b >= kBlocks) continue;
+          acc_t v[8];
+#pragma unroll
+          for (uint j = 0u; j < 8u; ++j) {
+            const uint sum = sum_of(r, b, j);
+            v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
+          }
+          gather_eight(v);
+          store_eight(push, target, eight_of(t, row, p, r, b), v, addends[i]);
         }
-        store_block(push, target, t, row, p, r, b, v);
       }
 }
 
@@ -196,7 +210,8 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
 // blocks of columns each adds a share over all of them, in their order. The stages are free: a workgroup has one tile.
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
                                             uint row, const acc_t (&sums)[kParts][kSums], uint consumer) {
-  named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);   // orders all products' reads of the stages before the stores
+  // orders all products' reads of the stages before the stores
+  named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
   const uint own = memory + (consumer * kParts * kSums * kWarpgroup + threadIdx.x % kWarpgroup) * 4u;
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
@@ -218,7 +233,9 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
         v[j] = plus(v[j], acc_of(load_at(own + (p * kSums + sum) * kWarpgroup * 4u,
                                          (k * kClusterN + cluster.n) * kClusterM + cluster.m)));
     }
-    store_block(push, target, t, row, p, r, b, v);
+    const Eight at = eight_of(t, row, p, r, b);
+    gather_eight(v);
+    store_eight(push, target, at, v, load_eight_addends(push, target, at));
   }
 }
 

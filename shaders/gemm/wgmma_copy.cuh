@@ -63,8 +63,8 @@ __device__ __forceinline__ void prefetch_maps(const TensorMap* map_a, const Tens
   if (!kStagedB) prefetch_map(map_b);
 }
 
-// Copies an operand's tile, or this workgroup's share of it to all that need it: workgroup number `share` of `together`,
-// `to_ranks` one bit each.
+// Copies an operand's tile, or this workgroup's share of it to all that need it: workgroup number `share` of
+// `together`, `to_ranks` one bit each.
 __device__ __forceinline__ void copy_operand(const TensorMap* map, uint to, uint barrier, const bool along_k,
                                              const uint tile, const uint together, uint share, uint to_ranks, uint row,
                                              uint k, uint batch) {

@@ -1,13 +1,15 @@
 // mbarriers that producers and consumers of workgroup memory wait on, clusters of workgroups, and registers that
 // warpgroups trade, all of sm_90 and later (PTX ISA, "mbarrier", "mapa", "setmaxnreg"). Include after lib/tma.cuh.
-// A barrier is named by its address in workgroup memory. It has completed phase 0 after as many arrivals as it was
-// made with, and all bytes that were expected; then phase 1, and so on. Waiters give the phase's parity.
+// A barrier is named by its address in workgroup memory. It has completed phase 0 after as many arrivals as it was made
+// with, and all bytes that were expected; then phase 1, and so on. Waiters give the phase's parity.
 
 __device__ __forceinline__ void make_barrier(uint barrier, uint arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
 // Makes barriers visible to the copy engine and to the other workgroups of the cluster.
-__device__ __forceinline__ void publish_barriers() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ __forceinline__ void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
 
 // Arrives, and expects so many bytes besides.
 __device__ __forceinline__ void arrive_expecting(uint barrier, uint bytes) {
@@ -23,10 +25,6 @@ __device__ __forceinline__ void arrive_at(uint barrier, uint rank) {
       "{\n .reg .b32 there;\n mapa.shared::cluster.u32 there, %0, %1;\n"
       " mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(barrier), "r"(rank)
       : "memory");
-}
-// Arrives as soon as this invocation's copies by cp.async have landed; the arrival was counted when the barrier was made.
-__device__ __forceinline__ void arrive_after_copies(uint barrier) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 // Returns once the phase with this parity is complete.
 __device__ __forceinline__ void await_phase(uint barrier, uint parity) {

@@ -52,7 +52,8 @@ __device__ __forceinline__ void copy_in(uint to, const TensorMap* map, const int
 
 // The same to the same place in several workgroups of the cluster, a bit each in `ranks`; tells the barrier of each.
 template <uint rank>
-__device__ __forceinline__ void copy_in_to_all(uint to, const TensorMap* map, const int (&c)[5], uint barrier, uint ranks) {
+__device__ __forceinline__ void copy_in_to_all(uint to, const TensorMap* map, const int (&c)[5], uint barrier,
+                                               uint ranks) {
   static_assert(rank == 3u);
   asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%4, %5, %6}], [%2], %3;"
                ::"r"(to), "l"(map), "r"(barrier), "h"(static_cast<unsigned short>(ranks)), "r"(c[0]), "r"(c[1]), "r"(c[2]) : "memory");

@@ -105,7 +105,8 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   std::uint64_t clocks = clamped(whole, w.resident * multiplied) + last * multiplied;
   clocks += overlapped ? stored + clamped(waves - 1, stored / 4) : clamped(waves, stored);
   clocks += model.wgmma_start;
-  if (w.cluster_k > 1) clocks += clamped(waves, model.wgmma_exchange);
+  // A workgroup of a cluster along K has one tile: each wave starts anew.
+  if (w.cluster_k > 1) clocks += clamped(waves, model.wgmma_exchange) + clamped(waves - 1, model.wgmma_start);
   return clocks;
 }
 

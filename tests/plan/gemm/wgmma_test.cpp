@@ -1,0 +1,132 @@
+// matmul_wgmma's plans: tensor maps, clusters, the operands that invocations load, and that f16, bf16 and int8 products
+// use a matrix unit on sm_90a.
+#include "gemm/matmul_wgmma.abi.h"
+
+#include <sectile/planner.hpp>
+#include <sectile/profile.hpp>
+
+#include <doctest/doctest.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace sectile;
+
+namespace {
+
+Plan planned(const char* text, const char* force = "", std::uint32_t multiprocessors = 132) {
+  DeviceProfile profile = builtin_target("cuda:sm_90a").value();
+  profile.multiprocessors = multiprocessors;
+  auto plan = make_plan(parse_problem(text).value(), profile, {.force = force});
+  REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
+  CHECK(check_plan(*plan, profile).has_value());
+  return std::move(*plan);
+}
+
+using Sizes = std::vector<std::uint64_t>;
+using Extents = std::vector<std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("a tensor map has an operand's rows, its batches, and the tile as its box") {
+  const Plan plan = planned("matmul f16 nt 1000x520x768 lda=776 batch=3 a.batch=800000", "matmul_wgmma 128x256 2x64");
+  const Step& step = plan.steps.at(0);
+  CHECK(step.kernel == KernelName{"matmul_wgmma", "f16"});
+  REQUIRE(step.tensor_maps.size() == 2);
+  const TensorMap &a = step.tensor_maps[0], &b = step.tensor_maps[1];
+  CHECK(a.dims == Sizes{768, 1000, 3});
+  CHECK(a.strides == Sizes{1552, 1600000});
+  CHECK(a.box == Extents{64, 128, 1});
+  CHECK(a.swizzle_bytes == 128);
+  CHECK(b.dims == Sizes{768, 520, 3});
+  CHECK(b.strides == Sizes{1536, 798720});
+  CHECK(b.box == Extents{64, 256, 1});
+}
+
+TEST_CASE("an operand that is contiguous across K is copied in blocks of lines") {
+  const Plan plan = planned("matmul bf16 tn 1000x520x768", "matmul_wgmma 128x96 2x64");
+  const Step& step = plan.steps.at(0);
+  REQUIRE(step.tensor_maps.size() == 2);
+  CHECK(step.tensor_maps[0].dims == Sizes{1000, 768, 1});
+  CHECK(step.tensor_maps[0].box == Extents{64, 64, 1});
+  CHECK(step.tensor_maps[0].swizzle_bytes == 128);
+  CHECK(step.tensor_maps[1].box == Extents{32, 64, 1});
+  CHECK(step.tensor_maps[1].swizzle_bytes == 64);
+}
+
+TEST_CASE("what no tensor map copies is loaded by invocations") {
+  const auto variant = [](const char* text) {
+    const Plan plan = planned(text, "matmul_wgmma 128x128 2x64");
+    CHECK(plan.steps[0].cluster == kNoCluster);
+    const std::string& name = plan.steps[0].kernel.variant;
+    const std::size_t loaded =
+        name.ends_with(".staged") ? 2 : name.ends_with(".staged-a") || name.ends_with(".staged-b");
+    CHECK(plan.steps[0].tensor_maps.size() == 2 - loaded);
+    return name;
+  };
+  CHECK(variant("matmul f16 nt 960x2304x770") == "f16.staged");
+  CHECK(variant("matmul f16 nn 960x2304x770") == "f16.staged-a");
+  CHECK(variant("matmul f16 nt 960x2304x768 b.align=8") == "f16.staged-b");
+  CHECK(variant("matmul f16 nt 960x2304x768 pro=scale") == "f16.staged-a");
+  CHECK(variant("matmul f16 nt 256x2304x768 b=q4") == "f16.staged-b");
+  CHECK(variant("matmul i8 nt 256x2304x768") == "i8");
+  CHECK(variant("matmul i8 nn 256x2304x768") == "i8.staged-b");
+  CHECK(variant("matmul i8 tt 256x2304x768") == "i8.staged-a");
+}
+
+TEST_CASE("workgroups of a cluster share an operand's box, and fill whole clusters") {
+  const Plan shared = planned("matmul f16 nt 1000x4096x4096", "matmul_wgmma 128x256 2x64 cluster=2x1x1");
+  CHECK(shared.steps[0].cluster == std::array<std::uint32_t, 3>{2, 1, 1});
+  CHECK(shared.steps[0].grid == std::array<std::uint32_t, 3>{128, 1, 1});  // 4 x 16 clusters, 66 fit
+  CHECK(shared.steps[0].tensor_maps.at(0).box == Extents{64, 128, 1});
+  CHECK(shared.steps[0].tensor_maps.at(1).box == Extents{64, 128, 1});
+  const Plan along_k = planned("matmul f16 nt 64x1024x4096", "matmul_wgmma 64x128 1x64 cluster=1x1x4");
+  CHECK(along_k.steps.size() == 1);
+  CHECK(along_k.steps[0].cluster == std::array<std::uint32_t, 3>{4, 1, 1});
+  CHECK(along_k.steps[0].grid == std::array<std::uint32_t, 3>{32, 1, 1});
+  CHECK(along_k.operands.back().role != OperandRole::scratch);
+}
+
+TEST_CASE("a grid has the workgroups that run at a time, or all where that number is not known") {
+  const auto groups = [](std::uint32_t multiprocessors) {
+    return planned("matmul f16 nt 8192x8192x1024", "matmul_wgmma 128x256 2x64", multiprocessors).steps[0].grid[0];
+  };
+  CHECK(groups(132) == 132);
+  CHECK(groups(114) == 114);
+  DeviceProfile unknown = builtin_target("cuda:sm_90a").value();
+  unknown.multiprocessors.reset();
+  const auto plan =
+      make_plan(parse_problem("matmul f16 nt 8192x8192x1024").value(), unknown, {.force = "matmul_wgmma 128x256 2x64"});
+  REQUIRE(plan.has_value());
+  CHECK(plan->steps[0].grid[0] == 2048);
+}
+
+// Which kernel is best for a product of a few microseconds is the cost's; these are larger.
+TEST_CASE("f16, bf16 and int8 products use a matrix unit on sm_90a") {
+  DeviceProfile profile = builtin_target("cuda:sm_90a").value();
+  profile.multiprocessors = 132;
+  constexpr std::int64_t kSizes[] = {17, 64, 100, 129, 511, 770, 1000, 2304, 4096};
+  constexpr const char *kTypes[] = {"f16", "bf16", "i8"}, *kLayouts[] = {"nn", "nt", "tn", "tt"};
+  std::size_t turn = 0, units = 0;
+  for (const std::int64_t m : kSizes)
+    for (const std::int64_t n : kSizes)
+      for (const std::int64_t k : {std::int64_t{770}, std::int64_t{2304}, std::int64_t{8192}}) {
+        if (m * n * k < 1 << 26) continue;
+        const std::string text = fmt::format("matmul {} {} {}x{}x{}", kTypes[turn % 3], kLayouts[turn % 4], m, n, k);
+        ++turn;
+        CAPTURE(text);
+        const auto plan = make_plan(parse_problem(text).value(), profile);
+        REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+        const std::string& stem = plan->steps[0].kernel.stem;
+        // int8 across K is turned on its way to workgroup memory; for a tile or two simt's many workgroups cost less.
+        if (text != "matmul i8 nn 100x100x8192")
+          CHECK_MESSAGE((stem == "matmul_wgmma" || stem == "matmul_mma"), plan->choice.candidate);
+        if (stem == "matmul_wgmma") ++units;
+      }
+  CHECK(units > 90);
+}
