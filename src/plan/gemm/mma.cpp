@@ -220,6 +220,8 @@ std::int64_t place_in_tile(const Side& s, std::uint32_t line, std::uint32_t byte
 }
 
 // The loads of one operand's tile and their way into workgroup memory, in items as the kernel's item_of() places them.
+// Without conflicts, but for what is turned: the lines are swizzled. So a choice does not count these, which would take
+// most of its time; an explanation does, and finds none (tests/emulated/mma_accesses_test.cpp).
 void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
   const std::uint32_t stored = s.type == SECTILE_TYPE_Q4 ? 1 : type_bytes(s.type) * 2;  // half bytes
   const std::uint32_t pieces = s.turned ? 4 : std::max(1u, s.item / (s.width * s.element));
@@ -255,7 +257,7 @@ void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
         if (from.address[l] != Request::kInactive) from.address[l] += apart;
       walk.load(from, samples.times(i));
     }
-    walk.shared(to, samples.times(i) * (s.turned ? s.width : 1));
+    if (c.explain || s.turned) walk.shared(to, samples.times(i) * (s.turned ? s.width : 1));
   }
 }
 
@@ -281,8 +283,8 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   const Side a = side_of(c, r, false), b = side_of(c, r, true);
   count_operand(walk, c, a);
   count_operand(walk, c, b);
-  count_fragments(walk, r, a, r.warp_m);
-  count_fragments(walk, r, b, r.warp_n);
+  for (const auto& [side, warp_tile] : {std::pair{&a, r.warp_m}, std::pair{&b, r.warp_n}})
+    if (c.explain || side->turned) count_fragments(walk, r, *side, warp_tile);
   GemmEstimate e;
   e.interior = walk.count();
   return e;
