@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kCompared[] = {"matmul_direct", "matmul_simt", "matvec"};
 // Their products are the matrix unit's, and their kernels GLSL alone.
-constexpr std::string_view kWithoutKernel[] = {"matmul_coopmat", "matmul_coopmat2"};
+constexpr std::string_view kWithoutKernel[] = {"matmul_coopmat", "matmul_coopmat2", "matmul_wgmma"};
 constexpr std::string_view kElsewhere[] = {"matmul_mma"};  // mma_accesses_test.cpp
 
 // What a claim promises, fields as in kFields. `first`: of the first subgroup's accesses, as if all subgroups did the

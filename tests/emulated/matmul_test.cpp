@@ -42,7 +42,9 @@ void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile
     CHECK(c.run(*plan, &tally) == "");
     return;
   }
-  const auto candidates = admissible(problem, profile);
+  auto candidates = admissible(problem, profile);
+  // The tensor memory accelerator and the products of warpgroups are not emulated.
+  std::erase_if(candidates, [](const std::string& name) { return name.starts_with("matmul_wgmma "); });
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     if (i % every != from % every && !candidates[i].starts_with("matvec")) continue;
     if (candidates[i].starts_with("matmul_mma")) continue;
