@@ -134,7 +134,10 @@ template <bool b>
 __device__ __forceinline__ void finish_converted(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   using L = Loaded<b>;
   constexpr uint most = L::block_items < 8u ? L::block_items : 8u;
-  constexpr uint together = L::block_items % most == 0u ? most : L::block_items % 6u == 0u ? 6u : 5u;
+  constexpr uint together = L::block_items % most == 0u ? most
+                            : L::block_items % 7u == 0u ? 7u
+                            : L::block_items % 6u == 0u ? 6u
+                                                        : 5u;
   static_assert(L::block_items % together == 0u);
   const Source s = source_at<b>(push, t);
 #pragma unroll
