@@ -40,11 +40,9 @@ __device__ __forceinline__ Addends load_run_addends(const GemmPush& push, const 
   return load_addends(g, kHasC != 0u ? offset_of(push, g, m, n, ldc(push), c_batch(push)) : at,
                       kHasResidual != 0u ? offset_of(push, g, m, n, ldr(push), r_batch(push)) : at);
 }
-// store_run_at() for row m from column n on.
+// Applies the epilogue to row m from column n on, and stores it.
 __device__ __forceinline__ void store_run(const GemmPush& push, const Target& g, uint m, uint n,
                                           const acc_t (&acc)[MAX_RUN]) {
-  const uint at = offset_of(push, g, m, n, ldd(push), d_batch(push));
-  const uint at_c = kHasC != 0u ? offset_of(push, g, m, n, ldc(push), c_batch(push)) : at;
-  const uint at_residual = kHasResidual != 0u ? offset_of(push, g, m, n, ldr(push), r_batch(push)) : at;
-  store_run_at(push, g, m, n, acc, at, at_c, at_residual);
+  store_run_with(push, g, m, n, acc, offset_of(push, g, m, n, ldd(push), d_batch(push)),
+                 load_run_addends(push, g, m, n));
 }

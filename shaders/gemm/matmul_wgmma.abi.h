@@ -20,14 +20,12 @@
 #define MATMUL_WGMMA_SPEC_CLUSTER_M 20  // workgroups of a cluster along M, which copy B's tile together
 #define MATMUL_WGMMA_SPEC_CLUSTER_N 21  // along N, which copy A's tile together
 #define MATMUL_WGMMA_SPEC_CLUSTER_K 22  // along K, which add up their sums
-#define MATMUL_WGMMA_SPEC_AHEAD 23      // steps in flight of an operand that has no tensor map: less than STAGES, because
-                                        // a step's stage is free when the next step's products have begun
-
+// Steps in flight of an operand that has no tensor map: less than STAGES, because a step's stage is free when the next
+// step's products have begun
+#define MATMUL_WGMMA_SPEC_AHEAD 23
 #define MATMUL_WGMMA_SPEC_RESIDENT 24   // workgroups that a multiprocessor holds
-
-
-// 1: the products are those of the transposed operands, B times A. A product has 64 rows and any multiple of 16 columns,
-// so that few rows of A are not padded to 64
+// 1: the products are those of the transposed operands, B times A. A product has 64 rows and any multiple of 16
+// columns, so that few rows of A are not padded to 64
 #define MATMUL_WGMMA_SPEC_SWAPPED 25
 
 #define MATMUL_WGMMA_LINE 128u   // bytes along K of a step

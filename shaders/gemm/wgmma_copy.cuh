@@ -33,8 +33,8 @@ constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB)
 constexpr uint kFillers = (kMapBytes != 0u ? 1u : 0u) + (kStaged ? kWarpgroup : 0u);
 constexpr uint kReleases = kWarpgroup / 32u * (kPingpong != 0u ? 1u : kConsumers) * (kClusterM + kClusterN - 1u);
 
-// Registers of a lane. A multiprocessor has 65536.
-// They have 168 each with two consumers, and 128 with three.
+// Registers of an invocation. A multiprocessor has 65536: at the start 168 for each invocation with two consumers, and
+// 128 with three.
 constexpr bool kTrade = kConsumers > 1u && kResident == 1u;
 constexpr uint kProducerRegisters = !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 80u : 32u) : kStaged ? 104u : 40u;
 constexpr uint kConsumerRegisters = !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 144u : 160u) : kStaged ? 200u : 232u;

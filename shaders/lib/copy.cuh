@@ -4,9 +4,12 @@
 // Copies `bytes` bytes, 4, 8 or 16, or fills the place with zeros. Both addresses are multiples of that.
 __device__ __forceinline__ void copy_or_clear(uint to, uint64 from, const uint bytes, bool copy) {
   const uint read = copy ? bytes : 0u;
-  if (bytes == 16u) asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(read) : "memory");
-  else if (bytes == 8u) asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(read) : "memory");
-  else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(read) : "memory");
+  if (bytes == 16u)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(read) : "memory");
+  else if (bytes == 8u)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(to), "l"(from), "r"(read) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(read) : "memory");
 }
 // Ends a group of copies.
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
@@ -20,16 +23,24 @@ __device__ __forceinline__ void await_copy_groups() {
 __device__ __forceinline__ uvec4 load_place(uint address, const uint bytes) {
   uvec4 v = {};
   if (bytes == 16u)
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(address) : "memory");
-  else if (bytes == 8u) asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(address) : "memory");
-  else asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v[0]) : "r"(address) : "memory");
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(address) : "memory");
+  else if (bytes == 8u)
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "r"(address) : "memory");
+  else
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(v[0]) : "r"(address) : "memory");
   return v;
 }
 __device__ __forceinline__ void store_place(uint address, const uint bytes, const uvec4& v) {
   if (bytes == 16u)
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
-  else if (bytes == 8u) asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(v[0]), "r"(v[1]) : "memory");
-  else if (bytes == 4u) asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v[0]) : "memory");
-  else if (bytes == 2u) asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "h"(static_cast<unsigned short>(v[0])) : "memory");
-  else asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(v[0]) : "memory");
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
+                 ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
+  else if (bytes == 8u)
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(v[0]), "r"(v[1]) : "memory");
+  else if (bytes == 4u)
+    asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v[0]) : "memory");
+  else if (bytes == 2u)
+    asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "h"(static_cast<unsigned short>(v[0])) : "memory");
+  else
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(v[0]) : "memory");
 }

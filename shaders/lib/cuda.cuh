@@ -89,17 +89,17 @@ __device__ __forceinline__ int saturated_sum(int a, int b) {
   return sum;
 }
 
+// The value of the lane whose number differs by these bits.
+template <class T>
+__device__ __forceinline__ T subgroup_xor(T v, const uint bits) { return __shfl_xor_sync(0xffffffffu, v, bits); }
+
 // The sum over a full warp, in every lane.
 template <class T>
 __device__ __forceinline__ T subgroup_add(T v) {
 #pragma unroll
-  for (uint distance = 16u; distance > 0u; distance /= 2u) v += __shfl_xor_sync(0xffffffffu, v, distance);
+  for (uint distance = 16u; distance > 0u; distance /= 2u) v += subgroup_xor(v, distance);
   return v;
 }
-
-// The value of the lane whose number differs by these bits.
-template <class T>
-__device__ __forceinline__ T subgroup_xor(T v, const uint bits) { return __shfl_xor_sync(0xffffffffu, v, bits); }
 
 // The next lane's value; the last lane's is its own.
 __device__ __forceinline__ uint subgroup_down(uint v) { return __shfl_down_sync(0xffffffffu, v, 1u); }

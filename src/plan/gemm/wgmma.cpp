@@ -131,10 +131,6 @@ Memory memory_of(const GemmContext& c, const Row& r, const GemmConfig& d) {
   return m;
 }
 
-std::uint32_t lines_of(const Row& r, bool b, std::uint32_t tile_k) {
-  return MATMUL_WGMMA_LINES((b ? r.tile_n : r.tile_m), tile_k, (b ? r.cluster_m : r.cluster_n));
-}
-
 TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
   const Gemm& g = c.gemm;
   const auto bytes = static_cast<std::uint64_t>(type_bytes(c.type));
@@ -154,7 +150,7 @@ TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
     map.box = {tile_k_of(c), tile / together, 1};
     map.swizzle_bytes = MATMUL_WGMMA_LINE;
   } else {
-    map.box = {MATMUL_WGMMA_ACROSS(tile), lines_of(r, b, tile_k_of(c)), 1};
+    map.box = {MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, tile_k_of(c), together), 1};
     map.swizzle_bytes = map.box[0] * type_bytes(c.type);
   }
   return map;
@@ -202,7 +198,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.stages = memory.stages;
   d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
-  d.staging.registers.fragments = 16;  // a run of 8 sums on its way to the result, and what its epilogue reads
+  d.staging.registers.fragments = 16;  // a run of 8 sums that is stored, and what its epilogue reads
   d.unit = Unit::wgmma;
   d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
   for (const bool of_b : {false, true}) {
@@ -222,10 +218,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_WGMMA_SPEC_SWAPPED, r.swapped ? 1u : 0u}})
     d.add(id, value);
   d.group_m = group_of_tiles(c, d);
-  d.can_split = true;
-  d.splits = r.cluster_k > 1 ? 1 : splits_to_fill(c, d, 1);
-  if (r.cluster_k > 1) d.can_split = false;
-  d.can_tail = false;
+  d.can_split = r.cluster_k == 1;  // K is divided already
+  if (d.can_split) d.splits = splits_to_fill(c, d, 1);
   d.finish = finish;
   if (c.few_pipelines) use_few_pipelines(d, r.generic);
   return d;
