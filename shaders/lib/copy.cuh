@@ -33,3 +33,9 @@ __device__ __forceinline__ void store_place(uint address, const uint bytes, cons
   else if (bytes == 2u) asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "h"(static_cast<unsigned short>(v[0])) : "memory");
   else asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(v[0]) : "memory");
 }
+
+#ifndef SECTILE_EMULATED   // tests/emulated/warpgroup_unit.hpp has its own version of this part
+
+
+
+#endif
