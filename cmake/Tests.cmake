@@ -129,11 +129,13 @@ function(sectile_emulated_kernels target)
     file(CONFIGURE OUTPUT ${source} CONTENT "${text}" @ONLY)
     target_sources(${target} PRIVATE ${source})
     # Arrays whose size a constant gives have a variable size here, whether a loop fills them is not known, memory is
-    # read as words and as vectors, some parameters serve one variant, `for` is a macro with an `else` of its own, and a function that
-    # is a constant expression elsewhere returns what is const.
-    set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-ignored-qualifiers -Wno-maybe-uninitialized -Wno-unused-parameter -fno-strict-aliasing)
+    # read as words and as vectors, some parameters serve one variant, `for` is a macro with an `else` of its own, and
+    # what a `constexpr` function returns is const.
+    set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-ignored-qualifiers -Wno-maybe-uninitialized
+      -Wno-unused-parameter -fno-strict-aliasing)
     if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-      set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-ignored-qualifiers -Wno-vla-cxx-extension -Wno-pass-failed -Wno-unused-parameter -fno-strict-aliasing)
+      set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-ignored-qualifiers -Wno-vla-cxx-extension -Wno-pass-failed
+        -Wno-unused-parameter -fno-strict-aliasing)
     endif()
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_LINTING ON)
   endforeach()

@@ -183,8 +183,10 @@ void run_cluster(Kernel& kernel, uint3 first) {
   while (machine.next < machine.invocations()) resume(idle_fiber());
   for (;;) {
     if (finish_exchanges()) continue;
-    if (!machine.ready.empty()) release(machine.ready);
-    else if (!pass_barrier() && !land_copy() && !give_up()) break;
+    if (!machine.ready.empty())
+      release(machine.ready);
+    else if (!pass_barrier() && !land_copy() && !give_up())
+      break;
   }
   for (const SharedArray* array : kernel.shared())
     if (!array->guards_stand()) machine.fail("workgroup memory is overrun");
@@ -293,8 +295,10 @@ void await_copy_groups(unsigned but) {
   Fiber& self = *machine.running;
   std::erase_if(self.copies, [&](const Copy& copy) {
     const bool awaited = copy.group + but < self.copy_groups;
-    if (awaited && copy.to == nullptr) store_requested(copy.address, copy.data.data(), copy.bytes);
-    else if (awaited) std::memcpy(copy.to, copy.data.data(), copy.bytes);
+    if (awaited && copy.to == nullptr)
+      store_requested(copy.address, copy.data.data(), copy.bytes);
+    else if (awaited)
+      std::memcpy(copy.to, copy.data.data(), copy.bytes);
     return awaited;
   });
 }

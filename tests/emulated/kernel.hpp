@@ -316,8 +316,10 @@ class Adapter final : public Kernel {
     std::remove_const_t<Push> push;
     std::memcpy(&push, bytes, sizeof push);
     const auto called = [&]<std::size_t... i>(std::index_sequence<i...>) { (kernel_.*entry)(push, maps[i]...); };
-    if (maps.size() == sizeof...(Maps)) called(std::index_sequence_for<Maps...>());
-    else refuse("the kernel has another number of tensor maps than its step");
+    if (maps.size() == sizeof...(Maps))
+      called(std::index_sequence_for<Maps...>());
+    else
+      refuse("the kernel has another number of tensor maps than its step");
   }
   K kernel_;
 };

@@ -9,7 +9,8 @@
 
 namespace sectile::emulated {
 
-// Of products of a warpgroup (warpgroup_unit.hpp): their elements' type, their columns, and which operands lie across K.
+// Of products of a warpgroup (warpgroup_unit.hpp): their elements' type, their columns, and which operands lie across
+// K.
 constexpr unsigned kWarpgroupLanes = 128;
 struct ProductShape {
   unsigned type = 0, columns = 0;

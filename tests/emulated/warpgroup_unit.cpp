@@ -181,7 +181,8 @@ void read_row(const TensorMap& map, const std::array<int, 5>& first, std::int64_
   std::memset(row, 0, std::size_t{m.box[0]} * m.element_bytes);
   const auto size = [&](std::size_t i) { return static_cast<std::int64_t>(m.dims[i]); };
   if (outer < 0 || outer >= size(1) || batch < 0 || batch >= size(2)) return;
-  const std::int64_t begin = std::max(first[0], 0), end = std::min<std::int64_t>(std::int64_t{first[0]} + m.box[0], size(0));
+  const std::int64_t begin = std::max(first[0], 0),
+                     end = std::min<std::int64_t>(std::int64_t{first[0]} + m.box[0], size(0));
   if (begin >= end) return;
   const auto* from = reinterpret_cast<const unsigned char*>(map.first) + begin * m.element_bytes +
                      outer * static_cast<std::int64_t>(m.strides[0]) + batch * static_cast<std::int64_t>(m.strides[1]);
@@ -232,8 +233,10 @@ void copy_box(unsigned rank, unsigned to, const TensorMap& map, const int (&c)[5
     for (unsigned to_rank = 0; to_rank < machine.cluster.size(); ++to_rank)
       for (const bool copied : {false, true})
         if ((ranks >> to_rank & 1u) != 0) make_unreadable(machine.cluster[to_rank], at, 16, copied);
-  if (machine.at_once) land(copy);
-  else machine.copies.push_back(copy);
+  if (machine.at_once)
+    land(copy);
+  else
+    machine.copies.push_back(copy);
 }
 
 bool land_copy() {
@@ -288,10 +291,12 @@ template <class Value>
 void read_operand(Workgroup& group, std::uint64_t bits, bool across, unsigned type, unsigned rows, Value* values,
                   unsigned row_step, unsigned k_step) {
   const Layout layout(bits);
-  constexpr unsigned element = std::is_same_v<Value, std::uint32_t> ? 1 : 2, run = 16 / element, k_count = kBytesK / element;
+  constexpr unsigned element = std::is_same_v<Value, std::uint32_t> ? 1 : 2, run = 16 / element,
+                     k_count = kBytesK / element;
   if (across && element == 1) return machine.fail("products take int8 along K only");
   const auto chunk_at = [&](unsigned byte, unsigned number) {  // of a line
-    return place(group, swizzled(layout.address + number / 8 * layout.group + number % 8 * layout.line + byte, layout.line),
+    return place(group,
+                 swizzled(layout.address + number / 8 * layout.group + number % 8 * layout.line + byte, layout.line),
                  16, true);
   };
   if (across) {
@@ -362,8 +367,10 @@ void carry_out_before(Workgroup& group, Warpgroup& warpgroup, unsigned number) {
   }
   if (!machine.failure.empty()) return;
   for (const auto& list : by_sums) {
-    if (list[0]->shape.type == SECTILE_TYPE_I8) carry_out<std::uint32_t>(group, list);
-    else carry_out<float>(group, list);
+    if (list[0]->shape.type == SECTILE_TYPE_I8)
+      carry_out<std::uint32_t>(group, list);
+    else
+      carry_out<float>(group, list);
   }
   warpgroup.finished += static_cast<unsigned>(end - warpgroup.products.begin());
   warpgroup.products.erase(warpgroup.products.begin(), end);
@@ -400,8 +407,7 @@ void await_products(unsigned pending) {
   } else {
     std::erase(warpgroup.waiting, &self);
     wake(warpgroup.waiting);
-    if (self.product_groups > pending)
-      carry_out_before(machine.group(), warpgroup, self.product_groups - pending);
+    if (self.product_groups > pending) carry_out_before(machine.group(), warpgroup, self.product_groups - pending);
   }
   self.ordered = false;
 }

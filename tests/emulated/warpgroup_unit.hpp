@@ -18,9 +18,7 @@ constexpr unsigned kRequestedMemory = 1024;
 unsigned requested_memory();
 
 // The address in a line's own order of 16-byte chunks, by which it is stored.
-inline unsigned swizzled(unsigned address, unsigned line) {
-  return address ^ (address / 128 % (line / 16)) * 16;
-}
+inline unsigned swizzled(unsigned address, unsigned line) { return address ^ (address / 128 % (line / 16)) * 16; }
 
 // ---- barriers
 
@@ -58,12 +56,12 @@ inline void prefetch_map(const TensorMap*) {}
 // `c`: of the box's first element; `ranks`: a bit for each workgroup of the cluster that gets it.
 void copy_box(unsigned rank, unsigned to, const TensorMap& map, const int (&c)[5], unsigned barrier, unsigned ranks);
 inline auto copy_in_with(unsigned rank) {
-  return [rank](unsigned to, const TensorMap* map, const int (&c)[5], unsigned barrier) {
+  return [rank](unsigned to, const TensorMap* map, const int(&c)[5], unsigned barrier) {
     copy_box(rank, to, *map, c, barrier, 1u << cluster_rank());
   };
 }
 inline auto copy_in_to_all_with(unsigned rank) {
-  return [rank](unsigned to, const TensorMap* map, const int (&c)[5], unsigned barrier, unsigned ranks) {
+  return [rank](unsigned to, const TensorMap* map, const int(&c)[5], unsigned barrier, unsigned ranks) {
     copy_box(rank, to, *map, c, barrier, ranks);
   };
 }
@@ -118,7 +116,7 @@ template <class Sums>
 void pin_sums(Sums&) {}
 void add_products(const ProductShape& shape, void* sums, std::uint64_t a, std::uint64_t b);
 inline auto add_products_with(unsigned type, unsigned columns, bool across_a, bool across_b) {
-  return [=]<class Sum, std::size_t count>(Sum (&sums)[count], std::uint64_t a, std::uint64_t b, unsigned continued) {
+  return [=]<class Sum, std::size_t count>(Sum(&sums)[count], std::uint64_t a, std::uint64_t b, unsigned continued) {
     if (continued == 0 || columns / 2 > count) refuse("products of this form are not emulated");
     if (std::is_same_v<Sum, int> != (type == SECTILE_TYPE_I8)) refuse("sums of another type than the products'");
     add_products({type, columns, across_a, across_b}, &sums, a, b);

@@ -103,7 +103,8 @@ TEST_CASE("every row of matmul_wgmma comes out right") {
   emulated::set_order(0);
   CHECK(tally.missing("matmul_wgmma") == "");
   CHECK(rows == all);
-  MESSAGE(problems << " problems, " << rows.size() << " of " << all.size() << " rows, " << tally.runs() << " kernels run");
+  MESSAGE(problems << " problems, " << rows.size() << " of " << all.size() << " rows, " << tally.runs()
+                   << " kernels run");
 }
 
 // A plan or an emulation that is wrong so that it would do harm on a GPU.
@@ -124,8 +125,9 @@ TEST_CASE("emulation sees what is wrong with matmul_wgmma") {
   constexpr const char *kRow = "matmul_wgmma 64x128 1x64", *kPair = "matmul_wgmma 64x128 1x64 cluster=1x1x2";
   wrong(kMapped, kRow, [](Step& s) { s.workgroup_memory_bytes -= 8; }, "workgroup memory is overrun");
   wrong(kMapped, kRow, [&](Step& s) { ++constant(s, MATMUL_WGMMA_SPEC_STAGES); }, "workgroup memory is overrun");
-  wrong(kLoaded, kRow, [&](Step& s) { constant(s, MATMUL_WGMMA_SPEC_AHEAD) = constant(s, MATMUL_WGMMA_SPEC_STAGES); },
-        "wait for a phase that does not come");
+  wrong(
+      kLoaded, kRow, [&](Step& s) { constant(s, MATMUL_WGMMA_SPEC_AHEAD) = constant(s, MATMUL_WGMMA_SPEC_STAGES); },
+      "wait for a phase that does not come");
   wrong(kMapped, kRow, [](Step& s) { s.tensor_maps[0].box[1] /= 2; }, "wait for a phase that does not come");
   wrong(kMapped, kRow, [](Step& s) { s.tensor_maps[0].dims[1] += 8; }, "reads outside the step's ranges");
   wrong(kMapped, kRow, [](Step& s) { s.tensor_maps[1].byte_offset += 8; }, "not aligned to 16 bytes");
