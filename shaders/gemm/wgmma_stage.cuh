@@ -151,7 +151,10 @@ template <bool b>
 __device__ __forceinline__ void finish_converted(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   constexpr Loaded l = loaded(b);
   constexpr uint most = l.block_items < 8u ? l.block_items : 8u;
-  constexpr uint together = l.block_items % most == 0u ? most : l.block_items % 6u == 0u ? 6u : 5u;
+  constexpr uint together = l.block_items % most == 0u ? most
+                            : l.block_items % 7u == 0u ? 7u
+                            : l.block_items % 6u == 0u ? 6u
+                                                       : 5u;
   static_assert(l.block_items % together == 0u);
   const Source s = source_at<b>(push, t);
 #pragma unroll

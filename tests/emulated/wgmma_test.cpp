@@ -69,6 +69,13 @@ constexpr const char* kWgmmaProblems[] = {
     "matmul f16 nt 72x40x136 batch=2 a.batch=9796 epi=bias",
 };
 
+// One step of K of one tile by every row: each operand converted, across K too, and by narrow accesses.
+constexpr const char* kLoadedBySmallTiles[] = {
+    "matmul f16 nt 30x40x8 pro=scale",
+    "matmul f16 tn 36x40x12 a=f32 b=q8",
+    "matmul f16 nt 30x40x12 pro=scale b=q8",
+};
+
 }  // namespace
 
 TEST_CASE("every row of matmul_wgmma comes out right") {
@@ -77,14 +84,14 @@ TEST_CASE("every row of matmul_wgmma comes out right") {
   Tally tally;
   std::set<std::string> rows, all;
   std::size_t turn = 0, problems = 0, rows_run = 0;
-  const auto check = [&](const MatmulProblem& problem, std::size_t fewer) {
+  const auto check = [&](const MatmulProblem& problem, std::size_t of) {
     CAPTURE(print(Problem(problem)));
     const DeviceProfile profile = hopper(static_cast<std::uint32_t>(1 + problems % 3));
     std::unique_ptr<WgmmaCase> c;
     for (const std::string& candidate : admissible(problem, profile)) {
       if (!is_wgmma(candidate)) continue;
       all.insert(candidate);
-      if (turn++ % (every * fewer) != 0) continue;
+      if (turn++ % of != 0) continue;
       CAPTURE(candidate);
       if (!c) c = std::make_unique<WgmmaCase>(problem, problems);
       emulated::set_order(static_cast<unsigned>(rows_run++));
@@ -93,12 +100,14 @@ TEST_CASE("every row of matmul_wgmma comes out right") {
     }
     ++problems;
   };
-  for (const char* text : kWgmmaProblems) check(wgmma_problem(text), 1);
+  for (const char* text : kWgmmaProblems) check(wgmma_problem(text), every);
+  // The invocations' loads are divided otherwise for each tile.
+  for (const char* text : kLoadedBySmallTiles) check(wgmma_problem(text), 1);
   for (std::uint64_t index = 0; problems < most; ++index) {
     const MatmulProblem problem = reference::generate_matmul(78, index);
     const std::int64_t work = problem.batch * problem.m * problem.n * problem.k;
     if (work == 0 || work > 200000 || problem.alpha == 0 || problem.type == DType::f32) continue;
-    check(problem, 4);
+    check(problem, 4 * every);
   }
   emulated::set_order(0);
   CHECK(tally.missing("matmul_wgmma") == "");
