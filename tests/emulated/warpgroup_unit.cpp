@@ -281,7 +281,7 @@ Value element_of(const unsigned char* chunk, unsigned i, unsigned type) {
     return static_cast<std::uint32_t>(static_cast<std::int8_t>(chunk[i]));
   } else {
     std::uint16_t bits = 0;
-    std::memcpy(&bits, chunk + 2 * i, sizeof bits);
+    std::memcpy(&bits, chunk + std::size_t{2} * i, sizeof bits);
     return type == SECTILE_TYPE_BF16 ? __uint_as_float(std::uint32_t{bits} << 16) : halves()[bits];
   }
 }

@@ -70,7 +70,7 @@ void publish_to_copies();
 inline void copy_or_clear(unsigned to, unsigned long long from, unsigned bytes, bool copy,
                           Where where = Where::current()) {
   std::array<unsigned char, 16> data{};
-  const auto* const source = reinterpret_cast<const unsigned char*>(from);
+  const auto* const source = global_pointer<const unsigned char>(from, 0);
   if (copy && may_access(source, bytes, false, where)) std::memcpy(data.data(), source, bytes);
   if (bytes != 4 && bytes != 8 && bytes != 16) refuse("a copy is not of 4, 8 or 16 bytes");
   note_copy(to, data, bytes);
