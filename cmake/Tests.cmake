@@ -96,16 +96,14 @@ function(sectile_emulated_kernels target)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel})
     cmake_path(GET kernel STEM stem)
     cmake_path(RELATIVE_PATH kernel BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/shaders OUTPUT_VARIABLE relative)
-    # The copy engine and its barriers are PTX: a GPU alone shows what such a kernel does.
-    file(STRINGS ${kernel} ptx REGEX "lib/tma.cuh")
-    if(ptx)
-      message(STATUS "${stem}.cu uses the copy engine: not emulated on the host")
-      continue()
-    endif()
     set(text "// ${stem}.cu, compiled for the host: see tests/emulated/kernel.hpp.\n#include \"emulated/kernel.hpp\"\n")
     file(STRINGS ${kernel} matrices REGEX "lib/mma.cuh")
     if(matrices)
       string(APPEND text "#include \"emulated/matrix_unit.hpp\"\n")
+    endif()
+    file(STRINGS ${kernel} warpgroups REGEX "lib/wgmma.cuh")
+    if(warpgroups)
+      string(APPEND text "#include \"emulated/warpgroup_unit.hpp\"\n")
     endif()
     file(STRINGS ${kernel} lines REGEX "^//! variant ")
     foreach(line IN LISTS lines)
@@ -121,19 +119,23 @@ function(sectile_emulated_kernels target)
         string(APPEND undo "${undefine}")
       endforeach()
       string(APPEND text "#define constexpr const\n#define for(...) SECTILE_FOR(__VA_ARGS__)\n"
+        "#define static_assert(...) require(__VA_ARGS__)\n"
         "namespace sectile::emulated { namespace {\n"
         "struct ${class} : Emulated {\n  using Emulated::Emulated;\n#include \"${relative}\"\n};\n"
-        "#undef constexpr\n#undef for\n"
+        "#undef constexpr\n#undef for\n#undef static_assert\n"
         "const bool ${class}_known = register_kernel<${class}>(\"${stem}\", \"${variant}\");\n} }\n${undo}")
     endforeach()
     set(source ${PROJECT_BINARY_DIR}/emulated/${stem}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "${text}" @ONLY)
     target_sources(${target} PRIVATE ${source})
     # Arrays whose size a constant gives have a variable size here, whether a loop fills them is not known, memory is
-    # read as words and as vectors, some parameters serve one variant, and `for` is a macro with an `else` of its own.
-    set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-maybe-uninitialized -Wno-unused-parameter -fno-strict-aliasing)
+    # read as words and as vectors, some parameters serve one variant, `for` is a macro with an `else` of its own, and
+    # what a `constexpr` function returns is const.
+    set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-ignored-qualifiers -Wno-maybe-uninitialized
+      -Wno-unused-parameter -fno-strict-aliasing)
     if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-      set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-vla-cxx-extension -Wno-pass-failed -Wno-unused-parameter -fno-strict-aliasing)
+      set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-ignored-qualifiers -Wno-vla-cxx-extension -Wno-pass-failed
+        -Wno-unused-parameter -fno-strict-aliasing)
     endif()
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_LINTING ON)
   endforeach()
@@ -164,6 +166,9 @@ if(SECTILE_BUILD_TESTS)
   # overflow), and their memory by the emulation: a second build of them by another compiler would cost a minute and a
   # half, and see no more.
   if(NOT SECTILE_SANITIZE)
+    # It multiplies for all warpgroups.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/emulated/warpgroup_unit.cpp
+      PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS -O3)
     sectile_test(emulated sectile_plan sectile_device)
     sectile_emulated_kernels(test_emulated)
     if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")

@@ -73,23 +73,22 @@ __device__ __forceinline__ uint steps_of(const Tile& t) {
 struct Stages {
   uint memory, barriers, own;   // own: what invocations keep of the steps in flight
   uint index, parity;           // of the stage that comes next
-
-  __device__ __forceinline__ uint full() const { return barriers + 16u * index; }
-  __device__ __forceinline__ uint empty() const { return barriers + 16u * index + 8u; }
-  __device__ __forceinline__ uint a() const { return memory + index * kStepBytes; }
-  __device__ __forceinline__ uint b() const { return memory + index * kStepBytes + kBytesA; }
-  __device__ __forceinline__ void next() {
-    if (++index == kStages) {
-      index = 0u;
-      parity ^= 1u;
-    }
-  }
-  __device__ __forceinline__ void skip(uint steps) {
-    index += steps;
-    parity ^= index / kStages & 1u;
-    index %= kStages;
-  }
 };
+__device__ __forceinline__ uint full_of(const Stages& s) { return s.barriers + 16u * s.index; }
+__device__ __forceinline__ uint empty_of(const Stages& s) { return s.barriers + 16u * s.index + 8u; }
+__device__ __forceinline__ uint a_of(const Stages& s) { return s.memory + s.index * kStepBytes; }
+__device__ __forceinline__ uint b_of(const Stages& s) { return s.memory + s.index * kStepBytes + kBytesA; }
+__device__ __forceinline__ void next_stage(Stages& s) {
+  if (++s.index == kStages) {
+    s.index = 0u;
+    s.parity ^= 1u;
+  }
+}
+__device__ __forceinline__ void skip_stages(Stages& s, uint steps) {
+  s.index += steps;
+  s.parity ^= s.index / kStages & 1u;
+  s.index %= kStages;
+}
 
 #include "gemm/wgmma_copy.cuh"
 
@@ -98,6 +97,7 @@ struct Stages {
 // Sums of kSubM rows, 64 of them at a time.
 constexpr uint kColumns = kSwapped ? kTileM : kTileN;   // of a product
 constexpr uint kParts = kSubM / 64u, kSums = kColumns / 2u;
+using Sums = acc_t[SECTILE_SIZE_UP_TO(kParts, 2u)][SECTILE_SIZE_UP_TO(kSums, 128u)];
 constexpr uint kStepProducts = kLine / 32u;             // products of 32 bytes along K
 // The operand whose rows are the products' rows, and the one whose rows are their columns.
 constexpr bool kFirstAlong = kSwapped ? kRowsB : kRowsA, kSecondAlong = kSwapped ? kRowsA : kRowsB;
@@ -108,7 +108,7 @@ constexpr uint64 kLayoutSecond =
 
 // Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
 __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
-                                               acc_t (&sums)[kParts][kSums]) {
+                                               Sums& sums) {
   // By the first products themselves (their `continued`) it would cost less, but the compiler would take the sums of
   // one tile for what the next one's begin with, and spill.
 #pragma unroll
@@ -120,31 +120,32 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
   Stages done = stages;
 #pragma unroll 1
   for (uint step = 0u; step < steps; ++step) {
-    await_phase(stages.full(), stages.parity);
+    await_phase(full_of(stages), stages.parity);
 #pragma unroll
     for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
     begin_products();
-    const uint64 a = operand_at(kLayoutFirst, (kSwapped ? stages.b() : stages.a()) + from),
-                 b = operand_at(kLayoutSecond, kSwapped ? stages.a() : stages.b());
+    const uint64 a = operand_at(kLayoutFirst, (kSwapped ? b_of(stages) : a_of(stages)) + from),
+                 b = operand_at(kLayoutSecond, kSwapped ? a_of(stages) : b_of(stages));
 #pragma unroll
     for (uint k = 0u; k < kStepProducts; ++k)
 #pragma unroll
       for (uint p = 0u; p < kParts; ++p) {
         const uint along_a = kFirstAlong ? 32u * k + 64u * kLine * p : 16u * kLine * k + kTileK * kLine * p;
         const uint along_b = kSecondAlong ? 32u * k : 16u * kAcrossLine * k;
-        add_products<kColumns, !kFirstAlong, !kSecondAlong>(sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
+        SECTILE_WITH(add_products, kType, kColumns, !kFirstAlong, !kSecondAlong)
+        (sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
       }
     commit_products();
 #pragma unroll
     for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
-    stages.next();
+    next_stage(stages);
     if (step != 0u) {
-      await_products<1>();   // those of the step before have read their stage
+      SECTILE_WITH(await_products, 1u)();   // those of the step before have read their stage
       release(done, cluster);
-      done.next();
+      next_stage(done);
     }
   }
-  await_products<0>();
+  SECTILE_WITH(await_products, 0u)();
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
   release(done, cluster);
@@ -176,8 +177,7 @@ __device__ __forceinline__ void gather_eight(acc_t (&v)[8]) {
   else gather_columns(v);
 }
 
-__device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row,
-                                           const acc_t (&sums)[kParts][kSums]) {
+__device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row, const Sums& sums) {
   const Target target = target_of(push, t);
   constexpr uint together = kHasAddends ? 4u : 1u;   // blocks whose addends are in flight at a time
 #pragma unroll
@@ -209,7 +209,7 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
 // Adds up what the workgroups along K have summed: each stores its sums in its own workgroup memory, and of the
 // blocks of columns each adds a share over all of them, in their order. The stages are free: a workgroup has one tile.
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
-                                            uint row, const acc_t (&sums)[kParts][kSums], uint consumer) {
+                                            uint row, const Sums& sums, uint consumer) {
   // orders all products' reads of the stages before the stores
   named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
   const uint own = memory + (consumer * kParts * kSums * kWarpgroup + threadIdx.x % kWarpgroup) * 4u;
@@ -249,22 +249,21 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
   for (uint id = cluster.id; locate(push, cluster, id, t); id += cluster.count) {
     const uint steps = steps_of(t);
     if (kPingpong != 0u && turn++ % kConsumers != consumer) {
-      stages.skip(steps);
+      skip_stages(stages, steps);
       continue;
     }
-    acc_t sums[kParts][kSums];
+    Sums sums;
     if (kPingpong != 0u) named_barrier(kFirstTurn + consumer, kTurn);   // orders the other's steps before these
     multiply_steps(stages, cluster, row, steps, sums);
     if (kPingpong != 0u) come_to_barrier(kFirstTurn + (consumer ^ 1u), kTurn);
-    if constexpr (kClusterK > 1u) store_added(push, t, cluster, stages.memory, row, sums, consumer);
+    SECTILE_IF_CONSTEXPR (kClusterK > 1u) store_added(push, t, cluster, stages.memory, row, sums, consumer);
     else store_sums(push, t, row, sums);
   }
 }
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
     sectile_main(const __grid_constant__ GemmPush push MAP_PARAMETERS) {
-  extern __shared__ __align__(1024) unsigned char memory[];
-  const uint start = shared_address(memory), barriers = start + kStages * kStepBytes;
+  const uint start = requested_memory(), barriers = start + kStages * kStepBytes;
   Stages stages{start, barriers, barriers + MATMUL_WGMMA_BARRIER_BYTES(kStages), 0u, 0u};
   const Cluster cluster = this_cluster();
   if (threadIdx.x == 0u) {
@@ -279,13 +278,17 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
   if (kCluster > 1u) meet_cluster();
   else __syncthreads();
   if (threadIdx.x < kWarpgroup) {
-    keep_registers<kProducerRegisters>();
+    SECTILE_WITH(keep_registers, kProducerRegisters)();
     produce(push, cluster, stages MAP_ARGUMENTS);
     if (kClusterK > 1u) cluster_barrier();   // that of store_added
   } else {
-    take_registers<kConsumerRegisters>();
+    SECTILE_WITH(take_registers, kConsumerRegisters)();
     consume(push, cluster, stages, threadIdx.x / kWarpgroup - 1u);
   }
   // The memory of a workgroup stays until the others' copies, arrivals and loads are done.
   if (kCluster > 1u) meet_cluster();
 }
+#undef MAP_A_PARAMETER   // all variants are one source where they are emulated
+#undef MAP_A_POINTER
+#undef MAP_B_PARAMETER
+#undef MAP_B_POINTER

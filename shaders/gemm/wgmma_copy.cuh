@@ -46,12 +46,12 @@ __device__ __forceinline__ uint rank_in(const Cluster& cluster, uint m, uint n) 
 __device__ __forceinline__ void release(const Stages& stage, const Cluster& cluster) {
   const uint lane = threadIdx.x % 32u;
   if (kClusterM * kClusterN == 1u) {
-    if (lane == 0u) arrive(stage.empty());
+    if (lane == 0u) arrive(empty_of(stage));
   } else if (lane < kClusterM + kClusterN - 1u) {
     const uint other = lane - kClusterM;   // of those along N, this workgroup left out
     const uint rank = lane < kClusterM ? rank_in(cluster, lane, cluster.n)
                                        : rank_in(cluster, cluster.m, other + (other >= cluster.n ? 1u : 0u));
-    arrive_at(stage.empty(), rank);
+    arrive_at(empty_of(stage), rank);
   }
 }
 
@@ -70,8 +70,8 @@ __device__ __forceinline__ void copy_operand(const TensorMap* map, uint to, uint
                                              uint k, uint batch) {
   const auto copy = [&](uint at, uint inner, uint outer) {
     const int c[5] = {int(inner), int(outer), int(batch), 0, 0};
-    if (together > 1u) copy_in_to_all<3>(at, map, c, barrier, to_ranks);
-    else copy_in<3>(at, map, c, barrier);
+    if (together > 1u) SECTILE_WITH(copy_in_to_all, 3u)(at, map, c, barrier, to_ranks);
+    else SECTILE_WITH(copy_in, 3u)(at, map, c, barrier);
   };
   if (along_k) {
     const uint rows = tile / together;
@@ -90,17 +90,17 @@ __device__ __forceinline__ void copy_operand(const TensorMap* map, uint to, uint
 }
 __device__ __forceinline__ void copy_maps(const GemmPush& push, const Cluster& cluster, const Stages& stage,
                                           const Tile& t, uint k, const TensorMap* map_a, const TensorMap* map_b) {
-  arrive_expecting(stage.full(), kMapBytes);
+  arrive_expecting(full_of(stage), kMapBytes);
   uint along_n = 0u, along_m = 0u;   // the workgroups that have A's tile too, and B's
 #pragma unroll
   for (uint n = 0u; n < kClusterN; ++n) along_n |= 1u << rank_in(cluster, cluster.m, n);
 #pragma unroll
   for (uint m = 0u; m < kClusterM; ++m) along_m |= 1u << rank_in(cluster, m, cluster.n);
   if (!kStagedA)
-    copy_operand(map_a, stage.a(), stage.full(), kAlongKA, kTileM, kClusterN, cluster.n, along_n, t.m, k,
+    copy_operand(map_a, a_of(stage), full_of(stage), kAlongKA, kTileM, kClusterN, cluster.n, along_n, t.m, k,
                  kBatched != 0u && a_batch(push) != 0u ? t.batch : 0u);
   if (!kStagedB)
-    copy_operand(map_b, stage.b(), stage.full(), kAlongKB, kTileN, kClusterM, cluster.m, along_m, t.n, k,
+    copy_operand(map_b, b_of(stage), full_of(stage), kAlongKB, kTileN, kClusterM, cluster.m, along_m, t.n, k,
                  kBatched != 0u && b_batch(push) != 0u ? t.batch : 0u);
 }
 
@@ -116,33 +116,32 @@ struct Cursor {
   uint id;
   Tile t;
   bool inside;   // false after the last
-
-  __device__ __forceinline__ void begin(const GemmPush& push, const Cluster& cluster) {
-    inside = locate(push, cluster, id, t);
-    while (inside && t.k >= t.k_end) {   // a split beyond the end of K
-      id += cluster.count;
-      inside = locate(push, cluster, id, t);
-    }
-  }
-  __device__ __forceinline__ void next(const GemmPush& push, const Cluster& cluster) {
-    stage.next();
-    t.k += kTileK;
-    if (t.k < t.k_end) return;
-    id += cluster.count;
-    begin(push, cluster);
-  }
 };
+__device__ __forceinline__ void begin_tile(const GemmPush& push, const Cluster& cluster, Cursor& c) {
+  c.inside = locate(push, cluster, c.id, c.t);
+  while (c.inside && c.t.k >= c.t.k_end) {   // a split beyond the end of K
+    c.id += cluster.count;
+    c.inside = locate(push, cluster, c.id, c.t);
+  }
+}
+__device__ __forceinline__ void next_step(const GemmPush& push, const Cluster& cluster, Cursor& c) {
+  next_stage(c.stage);
+  c.t.k += kTileK;
+  if (c.t.k < c.t.k_end) return;
+  c.id += cluster.count;
+  begin_tile(push, cluster, c);
+}
 
 __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& cluster, const Stages& stages,
                                         const TensorMap* map_a, const TensorMap* map_b) {
   Cursor ahead;
   ahead.stage = stages;
   ahead.id = cluster.id;
-  ahead.begin(push, cluster);
-  if constexpr (!kStaged) {
+  begin_tile(push, cluster, ahead);
+  SECTILE_IF_CONSTEXPR (!kStaged) {
     if (threadIdx.x == 0u)
-      for (; ahead.inside; ahead.next(push, cluster)) {
-        await_phase(ahead.stage.empty(), ahead.stage.parity ^ 1u);
+      for (; ahead.inside; next_step(push, cluster, ahead)) {
+        await_phase(empty_of(ahead.stage), ahead.stage.parity ^ 1u);
         copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
       }
     __syncwarp();
@@ -154,22 +153,22 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
     while (behind.inside) {
       if (begun < kAhead) {
         if (ahead.inside) {
-          await_phase(ahead.stage.empty(), ahead.stage.parity ^ 1u);
+          await_phase(empty_of(ahead.stage), ahead.stage.parity ^ 1u);
           if (kMapBytes != 0u && threadIdx.x == 0u)
             copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
           begin_loads(push, ahead.stage, ahead.t, slot_ahead);
-          ahead.next(push, cluster);
+          next_step(push, cluster, ahead);
         }
         commit_copies();   // also where nothing began: the count of groups says which one is finished
         slot_ahead = slot_ahead + 1u == kAhead ? 0u : slot_ahead + 1u;
         ++begun;
         continue;
       }
-      await_copy_groups<kAhead - 1u>();
+      SECTILE_WITH(await_copy_groups, kAhead - 1u)();
       finish_loads(push, behind.stage, behind.t, slot_behind);
       publish_to_copies();   // to the products, which read workgroup memory as copies do
-      arrive(behind.stage.full());
-      behind.next(push, cluster);
+      arrive(full_of(behind.stage));
+      next_step(push, cluster, behind);
       slot_behind = slot_behind + 1u == kAhead ? 0u : slot_behind + 1u;
       --begun;
     }

@@ -6,34 +6,51 @@
 
 constexpr uint kAhead = sectile_constant(MATMUL_WGMMA_SPEC_AHEAD, 1u);
 
-template <bool b>
+// How an operand is loaded.
 struct Loaded {
-  static constexpr uint type = b ? kBType : kAType, width = b ? kWidthB : kWidthA, tile = b ? kTileN : kTileM;
-  static constexpr bool along_k = b ? kAlongKB : kAlongKA;
-  static constexpr bool converted = type != kType || (!b && kHasAScale != 0u);
-  static constexpr bool turned = !along_k && kElementBytes == 1u;
-  // Elements of an item. Of what is turned an item has four rows.
-  static constexpr uint run = turned ? (width < 4u ? 1u : 4u) : width;
-  static constexpr uint access = MATMUL_WGMMA_ACCESS_BYTES(type, run);
-  static constexpr uint staged = run * kElementBytes;   // bytes of an item in its place
-  static constexpr bool copied = access >= 4u;
-  static constexpr bool direct = copied && !converted && !turned;
-  static constexpr bool own_memory = copied && !direct;
-  static constexpr uint line = along_k ? kLine : MATMUL_WGMMA_ACROSS(tile) * kElementBytes;
-  static constexpr uint items = MATMUL_WGMMA_ITEMS(tile, run, kElementBytes, turned);   // of an invocation
-  static constexpr uint slot = own_memory ? items * access * kWarpgroup : 0u;           // bytes
+  uint type, width, tile;
+  bool along_k, converted, turned;
+  uint run;             // elements of an item; of what is turned an item has four rows
+  uint access, staged;  // bytes of an item in global memory, and in its place
+  bool copied, direct, own_memory;
+  uint line;
+  uint items;           // of an invocation
+  uint slot;            // bytes
   // Of what is not turned an invocation has the same run of every so many-th line.
-  static constexpr uint runs = line / staged, lines = kWarpgroup / runs;
-  static constexpr uint blocks = along_k ? 1u : tile * kElementBytes / line;   // of kTileK lines
-  static constexpr uint block_items = items / blocks;
+  uint runs, lines;
+  uint blocks;          // of kTileK lines
+  uint block_items;
 };
-constexpr uint kSlotA = kStagedA ? Loaded<false>::slot : 0u, kSlotB = kStagedB ? Loaded<true>::slot : 0u;
+__device__ constexpr Loaded loaded(const bool b) {
+  Loaded l{};
+  l.type = b ? kBType : kAType;
+  l.width = b ? kWidthB : kWidthA;
+  l.tile = b ? kTileN : kTileM;
+  l.along_k = b ? kAlongKB : kAlongKA;
+  l.converted = l.type != kType || (!b && kHasAScale != 0u);
+  l.turned = !l.along_k && kElementBytes == 1u;
+  l.run = l.turned ? (l.width < 4u ? 1u : 4u) : l.width;
+  l.access = MATMUL_WGMMA_ACCESS_BYTES(l.type, l.run);
+  l.staged = l.run * kElementBytes;
+  l.copied = l.access >= 4u;
+  l.direct = l.copied && !l.converted && !l.turned;
+  l.own_memory = l.copied && !l.direct;
+  l.line = l.along_k ? kLine : MATMUL_WGMMA_ACROSS(l.tile) * kElementBytes;
+  l.items = MATMUL_WGMMA_ITEMS(l.tile, l.run, kElementBytes, l.turned);
+  l.slot = l.own_memory ? l.items * l.access * kWarpgroup : 0u;
+  l.runs = l.line / l.staged;
+  l.lines = kWarpgroup / l.runs;
+  l.blocks = l.along_k ? 1u : l.tile * kElementBytes / l.line;
+  l.block_items = l.items / l.blocks;
+  return l;
+}
+constexpr uint kSlotA = kStagedA ? loaded(false).slot : 0u, kSlotB = kStagedB ? loaded(true).slot : 0u;
 
 // The memory of this invocation in a slot: of each item the invocations' accesses follow each other.
 template <bool b>
 __device__ __forceinline__ uint own_place(const Stages& stage, uint slot, uint item) {
-  using L = Loaded<b>;
-  return stage.own + slot * (kSlotA + kSlotB) + (b ? kSlotA : 0u) + (item * kWarpgroup + threadIdx.x) * L::access;
+  constexpr Loaded l = loaded(b);
+  return stage.own + slot * (kSlotA + kSlotB) + (b ? kSlotA : 0u) + (item * kWarpgroup + threadIdx.x) * l.access;
 }
 
 // By which the number of a chunk in a line is changed.
@@ -61,26 +78,26 @@ struct Items {
 };
 template <bool b>
 __device__ __forceinline__ Items items_of(const Source& s, const uint block) {
-  using L = Loaded<b>;
-  const uint line = threadIdx.x / L::runs, at = threadIdx.x % L::runs * L::run;
+  constexpr Loaded l = loaded(b);
+  const uint line = threadIdx.x / l.runs, at = threadIdx.x % l.runs * l.run;
   Items i;
-  i.row = L::along_k ? line : block * (L::line / kElementBytes) + at;
-  i.k = L::along_k ? at : line;
-  i.from = s.base + run_at(L::type, L::along_k ? i.row * s.ld + i.k : i.k * s.ld + i.row);
-  i.step = run_at(L::type, L::lines * s.ld);
-  const uint left = L::along_k ? s.rows : s.k;
-  const bool run_inside = L::along_k ? i.k < s.k : i.row < s.rows;
-  i.inside = run_inside && line < left ? (left - line + L::lines - 1u) / L::lines : 0u;
+  i.row = l.along_k ? line : block * (l.line / kElementBytes) + at;
+  i.k = l.along_k ? at : line;
+  i.from = s.base + run_at(l.type, l.along_k ? i.row * s.ld + i.k : i.k * s.ld + i.row);
+  i.step = run_at(l.type, l.lines * s.ld);
+  const uint left = l.along_k ? s.rows : s.k;
+  const bool run_inside = l.along_k ? i.k < s.k : i.row < s.rows;
+  i.inside = run_inside && line < left ? (left - line + l.lines - 1u) / l.lines : 0u;
   const uint byte = at * kElementBytes;
-  i.place = block * kTileK * L::line + line * L::line + ((byte / 16u ^ swizzle_of(L::line, line)) << 4) + byte % 16u;
+  i.place = block * kTileK * l.line + line * l.line + ((byte / 16u ^ swizzle_of(l.line, line)) << 4) + byte % 16u;
   return i;
 }
 // Where in the tile item number i lies, the tile being at `to`, a multiple of 1024. An invocation's first line is below
-// L::lines, a power of two, so that the swizzles of both parts of a line's number are combined by their bits.
+// l.lines, a power of two, so that the swizzles of both parts of a line's number are combined by their bits.
 template <bool b>
 __device__ __forceinline__ uint place_of(uint to, const Items& items, const uint i) {
-  using L = Loaded<b>;
-  return ((to + items.place) ^ (swizzle_of(L::line, i * L::lines) << 4)) + i * L::lines * L::line;
+  constexpr Loaded l = loaded(b);
+  return ((to + items.place) ^ (swizzle_of(l.line, i * l.lines) << 4)) + i * l.lines * l.line;
 }
 
 // 16 k of four rows at a time are turned.
@@ -92,7 +109,7 @@ struct Turned {
 };
 template <bool b>
 __device__ __forceinline__ Turned turned_of(const Source& s, const uint number) {
-  constexpr uint groups = Loaded<b>::tile / 4u;
+  constexpr uint groups = loaded(b).tile / 4u;
   const uint unit = number * kWarpgroup + threadIdx.x;
   Turned u;
   u.row = unit % groups * 4u;
@@ -105,25 +122,25 @@ __device__ __forceinline__ Turned turned_of(const Source& s, const uint number) 
 
 template <bool b>
 __device__ __forceinline__ void begin_operand(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
-  using L = Loaded<b>;
+  constexpr Loaded l = loaded(b);
   const Source s = source_at<b>(push, t);
-  if constexpr (L::turned && L::copied) {
+  SECTILE_IF_CONSTEXPR (l.turned && l.copied) {
 #pragma unroll
-    for (uint i = 0u; i < L::items; i += kTurnedK) {
+    for (uint i = 0u; i < l.items; i += kTurnedK) {
       Turned unit = turned_of<b>(s, i / kTurnedK);
 #pragma unroll
       for (uint k = 0u; k < kTurnedK; ++k, unit.from += s.ld)
-        if (unit.k < kTileK) copy_or_clear(own_place<b>(stage, slot, i + k), unit.from, L::access, k < unit.inside);
+        if (unit.k < kTileK) copy_or_clear(own_place<b>(stage, slot, i + k), unit.from, l.access, k < unit.inside);
     }
-  } else if constexpr (L::copied) {
+  } else SECTILE_IF_CONSTEXPR (l.copied) {
 #pragma unroll
-    for (uint block = 0u; block < L::blocks; ++block) {
+    for (uint block = 0u; block < l.blocks; ++block) {
       Items items = items_of<b>(s, block);
 #pragma unroll
-      for (uint i = 0u; i < L::block_items; ++i, items.from += items.step) {
-        const uint to = L::direct ? place_of<b>(b ? stage.b() : stage.a(), items, i)
-                                  : own_place<b>(stage, slot, block * L::block_items + i);
-        copy_or_clear(to, items.from, L::access, i < items.inside);
+      for (uint i = 0u; i < l.block_items; ++i, items.from += items.step) {
+        const uint to = l.direct ? place_of<b>(b ? b_of(stage) : a_of(stage), items, i)
+                                  : own_place<b>(stage, slot, block * l.block_items + i);
+        copy_or_clear(to, items.from, l.access, i < items.inside);
       }
     }
   }
@@ -132,36 +149,36 @@ __device__ __forceinline__ void begin_operand(const GemmPush& push, const Stages
 // So many items at a time as registers may hold loads of.
 template <bool b>
 __device__ __forceinline__ void finish_converted(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
-  using L = Loaded<b>;
-  constexpr uint most = L::block_items < 8u ? L::block_items : 8u;
-  constexpr uint together = L::block_items % most == 0u ? most
-                            : L::block_items % 7u == 0u ? 7u
-                            : L::block_items % 6u == 0u ? 6u
-                                                        : 5u;
-  static_assert(L::block_items % together == 0u);
+  constexpr Loaded l = loaded(b);
+  constexpr uint most = l.block_items < 8u ? l.block_items : 8u;
+  constexpr uint together = l.block_items % most == 0u ? most
+                            : l.block_items % 7u == 0u ? 7u
+                            : l.block_items % 6u == 0u ? 6u
+                                                       : 5u;
+  static_assert(l.block_items % together == 0u);
   const Source s = source_at<b>(push, t);
 #pragma unroll
-  for (uint block = 0u; block < L::blocks; ++block) {
+  for (uint block = 0u; block < l.blocks; ++block) {
     Items items = items_of<b>(s, block);
 #pragma unroll
-    for (uint first = 0u; first < L::block_items; first += together) {
+    for (uint first = 0u; first < l.block_items; first += together) {
       uvec4 raw[together];
 #pragma unroll
       for (uint i = 0u; i < together; ++i, items.from += items.step) {
-        if (L::copied) {
-          raw[i] = load_place(own_place<b>(stage, slot, block * L::block_items + first + i), L::access);
+        if (l.copied) {
+          raw[i] = load_place(own_place<b>(stage, slot, block * l.block_items + first + i), l.access);
         } else {
           const bool inside = first + i < items.inside;
-          raw[i] = load_raw(inside ? items.from : s.base, 0u, L::access);
+          raw[i] = load_raw(inside ? items.from : s.base, 0u, l.access);
           if (!inside) raw[i] = {};
         }
       }
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
 #ifndef INTEGER
-        if (L::converted) {
-          const uint lines = (first + i) * L::lines;
-          const uint row = items.row + (L::along_k ? lines : 0u), k = items.k + (L::along_k ? 0u : lines);
+        if (l.converted) {
+          const uint lines = (first + i) * l.lines;
+          const uint row = items.row + (l.along_k ? lines : 0u), k = items.k + (l.along_k ? 0u : lines);
           const bool inside = first + i < items.inside;
           float v[MAX_RUN];
           if (b) convert_b(push, raw[i], t.k + k, t.n + row, inside, v);
@@ -170,7 +187,7 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
           for (uint w = 0u; w < 4u; ++w) raw[i][w] = pack_pair(kType, v[2u * w], v[2u * w + 1u]);
         }
 #endif
-        store_place(place_of<b>(b ? stage.b() : stage.a(), items, first + i), L::staged, raw[i]);
+        store_place(place_of<b>(b ? b_of(stage) : a_of(stage), items, first + i), l.staged, raw[i]);
       }
     }
   }
@@ -198,8 +215,8 @@ __device__ __forceinline__ uint load_bytes_of(const Turned& u, uint64 from, bool
 
 template <bool b>
 __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
-  using L = Loaded<b>;
-  constexpr uint units = L::items / (kTurnedK * (4u / L::run));
+  constexpr Loaded l = loaded(b);
+  constexpr uint units = l.items / (kTurnedK * (4u / l.run));
   const Source s = source_at<b>(push, t);
 #pragma unroll 1
   for (uint number = 0u; number < units; ++number) {
@@ -211,7 +228,7 @@ __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages
       uint w[4];
 #pragma unroll
       for (uint k = 0u; k < 4u; ++k, unit.from += s.ld)
-        w[k] = L::copied ? load_place(own_place<b>(stage, slot, number * kTurnedK + 4u * g + k), 4u)[0]
+        w[k] = l.copied ? load_place(own_place<b>(stage, slot, number * kTurnedK + 4u * g + k), 4u)[0]
                          : load_bytes_of<b>(unit, unit.from, 4u * g + k < unit.inside);
       turn_bytes(w);
 #pragma unroll
@@ -236,23 +253,23 @@ __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages
 #pragma unroll
     for (uint r = 0u; r < 4u; ++r) {
       const uint row = unit.row + (r ^ order);
-      store_place((b ? stage.b() : stage.a()) + row * kLine + ((unit.k / 16u ^ (row & 7u)) << 4), 16u, rows[r]);
+      store_place((b ? b_of(stage) : a_of(stage)) + row * kLine + ((unit.k / 16u ^ (row & 7u)) << 4), 16u, rows[r]);
     }
   }
 }
 
 template <bool b>
 __device__ __forceinline__ void finish_operand(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
-  using L = Loaded<b>;
-  if constexpr (L::turned) finish_turned<b>(push, stage, t, slot);
-  else if constexpr (!L::direct) finish_converted<b>(push, stage, t, slot);
+  constexpr Loaded l = loaded(b);
+  SECTILE_IF_CONSTEXPR (l.turned) finish_turned<b>(push, stage, t, slot);
+  else SECTILE_IF_CONSTEXPR (!l.direct) finish_converted<b>(push, stage, t, slot);
 }
 
 __device__ __forceinline__ void begin_loads(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
-  if constexpr (kStagedA) begin_operand<false>(push, stage, t, slot);
-  if constexpr (kStagedB) begin_operand<true>(push, stage, t, slot);
+  SECTILE_IF_CONSTEXPR (kStagedA) begin_operand<false>(push, stage, t, slot);
+  SECTILE_IF_CONSTEXPR (kStagedB) begin_operand<true>(push, stage, t, slot);
 }
 __device__ __forceinline__ void finish_loads(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
-  if constexpr (kStagedA) finish_operand<false>(push, stage, t, slot);
-  if constexpr (kStagedB) finish_operand<true>(push, stage, t, slot);
+  SECTILE_IF_CONSTEXPR (kStagedA) finish_operand<false>(push, stage, t, slot);
+  SECTILE_IF_CONSTEXPR (kStagedB) finish_operand<true>(push, stage, t, slot);
 }

@@ -1,6 +1,8 @@
 // Copies from global to workgroup memory that registers take no part in, in groups (sm_80 and later; PTX ISA,
 // "cp.async"). Include after lib/cuda.cuh.
 
+#ifndef SECTILE_EMULATED   // tests/emulated/warpgroup_unit.hpp has its own version of this part
+
 // Copies `bytes` bytes, 4, 8 or 16, or fills the place with zeros. Both addresses are multiples of that.
 __device__ __forceinline__ void copy_or_clear(uint to, uint64 from, const uint bytes, bool copy) {
   const uint read = copy ? bytes : 0u;
@@ -44,3 +46,5 @@ __device__ __forceinline__ void store_place(uint address, const uint bytes, cons
   else
     asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(v[0]) : "memory");
 }
+
+#endif

@@ -15,6 +15,12 @@ using uint64 = unsigned long long;
 #define SECTILE_KERNEL extern "C" __global__
 // Workgroup memory, aligned for the widest access.
 #define SECTILE_SHARED(type, name, count) __shared__ __align__(16) type name[count]
+// What an emulated kernel, whose constants are no constant expressions, does at run time: a condition that is decided
+// when the kernel is compiled; a call with template arguments that are constants; an array's size that a constant gives
+// (the emulation takes the most).
+#define SECTILE_IF_CONSTEXPR if constexpr
+#define SECTILE_WITH(function, ...) function<__VA_ARGS__>
+#define SECTILE_SIZE_UP_TO(size, most) (size)
 // What is `byte` bytes, a multiple of its size, behind the first of an array in workgroup memory.
 #define SECTILE_SHARED_AT(type, name, byte) \
   (*reinterpret_cast<const type*>(reinterpret_cast<const char*>(name) + (byte)))

@@ -3,6 +3,14 @@
 // A barrier is named by its address in workgroup memory. It has completed phase 0 after as many arrivals as it was made
 // with, and all bytes that were expected; then phase 1, and so on. Waiters give the phase's parity.
 
+#ifndef SECTILE_EMULATED   // tests/emulated/warpgroup_unit.hpp has its own version of this part
+
+// The address of the workgroup memory that the launch requests.
+__device__ __forceinline__ uint requested_memory() {
+  extern __shared__ __align__(1024) unsigned char requested[];
+  return shared_address(requested);
+}
+
 __device__ __forceinline__ void make_barrier(uint barrier, uint arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
 }
@@ -81,3 +89,5 @@ __device__ __forceinline__ void come_to_barrier(uint number, const uint invocati
 __device__ __forceinline__ void named_barrier(uint number, const uint invocations) {
   asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(invocations) : "memory");
 }
+
+#endif

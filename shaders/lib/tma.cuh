@@ -1,5 +1,7 @@
 // The tensor memory accelerator of sm_90 and later: PTX ISA, "cp.async.bulk.tensor".
 
+#ifndef SECTILE_EMULATED   // tests/emulated/warpgroup_unit.hpp has its own version of this part
+
 // 128 bytes, encoded by the host (cuTensorMapEncodeTiled); a kernel argument after the push struct.
 struct alignas(128) TensorMap {
   uint64 opaque[16];
@@ -95,3 +97,5 @@ __device__ __forceinline__ void store_matrices(uint row, const uint (&v)[4]) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                ::"r"(row), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
 }
+
+#endif

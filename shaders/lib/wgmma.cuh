@@ -14,6 +14,8 @@ __device__ __forceinline__ uint64 operand_at(const uint64 layout, uint address) 
   return layout | (address & 0x3ffffu) >> 4;
 }
 
+#ifndef SECTILE_EMULATED   // tests/emulated/warpgroup_unit.hpp has its own version of this part
+
 // Orders earlier accesses to sums and to workgroup memory before the products that follow.
 __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ __forceinline__ void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
@@ -86,8 +88,8 @@ __device__ __forceinline__ void pin_sums(acc_t (&d)[count]) {
   for (uint i = 0u; i < count; ++i) asm volatile("" : SECTILE_SUM(d[i])::"memory");
 }
 
-// d = A B + (continued ? d : 0): 64 rows of A, `columns` of B, 32 bytes along K of each.
-template <uint columns, bool kAcrossA, bool kAcrossB>
+// d = A B + (continued ? d : 0), elements of `type`: 64 rows of A, `columns` of B, 32 bytes along K of each.
+template <uint type, uint columns, bool kAcrossA, bool kAcrossB>
 __device__ __forceinline__ void add_products(acc_t (&d)[columns / 2u], uint64 at_a, uint64 at_b, uint continued) {
 #define SECTILE_PRODUCT16(type) \
   SECTILE_PRODUCT(16, type, SECTILE_NAMES_16, 8, 9, 10, 11, 12, SECTILE_SUMS_16)
@@ -109,7 +111,7 @@ __device__ __forceinline__ void add_products(acc_t (&d)[columns / 2u], uint64 at
   SECTILE_PRODUCT(256, type, SECTILE_NAMES_256, 128, 129, 130, 131, 132, SECTILE_SUMS_256)
 #define SECTILE_PRODUCTS(n)                                  \
   if constexpr (columns == n##u) {                           \
-    if constexpr (kType == SECTILE_TYPE_BF16) {              \
+    if constexpr (type == SECTILE_TYPE_BF16) {               \
       SECTILE_PRODUCT##n("bf16");                            \
     } else {                                                 \
       SECTILE_PRODUCT##n("f16");                             \
@@ -125,3 +127,5 @@ __device__ __forceinline__ void add_products(acc_t (&d)[columns / 2u], uint64 at
   SECTILE_PRODUCTS(224)
   SECTILE_PRODUCTS(256)
 }
+
+#endif

@@ -1,18 +1,17 @@
-// A workgroup's invocations as fibers: each runs until it ends or reaches a barrier, and goes on when all have. Every
+// A workgroup's invocations as fibers, a cluster's together: each runs until it ends or waits for others. Every
 // other workgroup runs its invocations from the last to the first, so that what one may only read before (or behind)
 // another's write is found either way.
 #include "emulated.hpp"
 
-#include "kernel.hpp"
-#include "matrix_unit.hpp"
+#include "machine.hpp"
 
 #include <fmt/format.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SECTILE_ADDRESS_SANITIZER 1
@@ -26,66 +25,6 @@
 #endif
 
 namespace sectile::emulated {
-namespace {
-
-struct Range {
-  std::uint64_t begin, end;
-  bool write;
-};
-
-// An asynchronous copy on its way to workgroup memory.
-struct Copy {
-  unsigned char* to = nullptr;
-  std::array<unsigned char, 16> data{};
-  unsigned bytes = 0, group = 0;
-};
-
-struct Fiber {
-  static constexpr std::size_t kStack = std::size_t{256} * 1024;
-  ucontext_t context{};
-  std::unique_ptr<std::byte[]> stack;
-  unsigned invocation = 0;
-  unsigned exchanges = 0, barriers = 0;  // that its invocation came to
-  std::vector<Copy> copies;              // that its invocation has not waited for
-  unsigned copy_groups = 0;              // that it ended
-  void* fake_stack = nullptr;            // the address sanitizer's
-};
-
-// A warp's lanes on the way to an exchange. Those who have their values may hand in the next before the others have
-// read these, but no more: hence two places.
-struct Warp {
-  std::array<std::array<Words, kWarp>, 2> values{};
-  std::array<std::array<unsigned, kWarp>, 2> first{};  // of the four words
-  std::vector<Fiber*> waiting;
-};
-
-// The workgroup that runs now, and everything about it.
-struct Machine {
-  const Step* step = nullptr;
-  Kernel* kernel = nullptr;
-  const std::uint8_t* push = nullptr;
-  std::vector<Range> ranges;
-  std::string failure;
-
-  ucontext_t scheduler{};
-  void* scheduler_fake_stack = nullptr;
-  const void* scheduler_stack = nullptr;
-  std::size_t scheduler_stack_bytes = 0;
-  std::vector<std::unique_ptr<Fiber>> fibers;  // kept from group to group
-  std::vector<Fiber*> idle, waiting;
-  std::vector<Warp> warps;
-  bool backwards = false;
-  Fiber* running = nullptr;
-  unsigned next = 0, finished = 0;  // invocations
-  unsigned barriers = 0, left_out = kNoBarrier, last_barrier = kNoBarrier;
-  std::vector<Access> accesses;  // while `tracing`
-
-  unsigned size() const { return step->workgroup[0]; }
-  void fail(std::string what) {
-    if (failure.empty()) failure = std::move(what);
-  }
-};
-Machine machine;
 
 // Both directions of a switch tell the address sanitizer which stack comes next.
 void switch_to_scheduler() {
@@ -101,9 +40,12 @@ void switch_to_scheduler() {
   iterations = here;
 }
 
+namespace {
+
 void resume(Fiber& fiber) {
   machine.running = &fiber;
   threadIdx = {fiber.invocation, 0, 0};
+  blockIdx = machine.cluster[fiber.rank].block;
 #ifdef SECTILE_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(&machine.scheduler_fake_stack, fiber.stack.get(), Fiber::kStack);
 #endif
@@ -122,19 +64,23 @@ void fiber_main() {
 #endif
   for (;;) {
     Fiber* const self = machine.running;
-    while (machine.next < machine.size()) {
-      self->invocation = machine.backwards ? machine.size() - 1 - machine.next : machine.next;
-      self->exchanges = self->barriers = self->copy_groups = 0;
+    while (machine.next < machine.invocations()) {
+      const unsigned number = machine.backwards ? machine.invocations() - 1 - machine.next : machine.next;
+      self->rank = number / machine.size();
+      self->invocation = number % machine.size();
+      self->exchanges = self->barriers = self->copy_groups = self->products = self->product_groups = 0;
       self->copies.clear();
+      self->unpublished.clear();
       ++machine.next;
       threadIdx = {self->invocation, 0, 0};
+      blockIdx = machine.group().block;
       iterations = 0;
       try {
-        machine.kernel->invoke(machine.push);
+        machine.kernel->invoke(machine.push, machine.maps);
         // NOLINTNEXTLINE(bugprone-empty-catch)
       } catch (const ReachedLastBarrier&) {  // each invocation ends here: later accesses are not traced
       }
-      ++machine.finished;
+      ++machine.group().finished;
     }
     machine.idle.push_back(self);
     switch_to_scheduler();
@@ -160,41 +106,87 @@ Fiber& idle_fiber() {
 
 void release(std::vector<Fiber*>& waiting) {
   auto released = std::exchange(waiting, {});
-  std::ranges::sort(released, {}, &Fiber::invocation);
+  std::ranges::sort(released, {}, [](const Fiber* f) { return std::pair(f->rank, f->invocation); });
   if (machine.backwards) std::ranges::reverse(released);
   for (Fiber* fiber : released) resume(*fiber);
 }
 
-// Lets whole warps go on, one after another as far as each comes, until none waits: what only a barrier keeps in order
-// then comes out of order. What is left waits for lanes that do not come: it stays where it is.
-void finish_exchanges() {
-  const std::size_t warps = machine.warps.size();
-  for (std::size_t i = 0; i < warps; ++i) {
-    Warp& warp = machine.warps[machine.backwards ? warps - 1 - i : i];
-    while (warp.waiting.size() == kWarp) release(warp.waiting);
+// Whole warps go on, one after another as far as each comes, until none waits: what only a barrier keeps in order then
+// comes out of order. False: none waited.
+bool finish_exchanges() {
+  bool any = false;
+  for (Workgroup& group : machine.cluster) {
+    const std::size_t warps = group.warps.size();
+    for (std::size_t i = 0; i < warps; ++i) {
+      Warp& warp = group.warps[machine.backwards ? warps - 1 - i : i];
+      for (; warp.waiting.size() == kWarp; any = true) release(warp.waiting);
+    }
   }
-  for (Warp& warp : machine.warps) {
-    if (warp.waiting.empty()) continue;
-    machine.fail(fmt::format("{} lanes of a warp exchange values, and the others do not", warp.waiting.size()));
-    // They stay as they are, for ever; other workgroups have fibers of their own.
-    warp.waiting.clear();
-  }
+  return any;
 }
 
-void run_group(Kernel& kernel) {
-  for (SharedArray* array : kernel.shared()) array->poison();
-  machine.next = machine.finished = 0;
-  machine.backwards = (blockIdx.x + blockIdx.y + blockIdx.z) % 2 != 0;
-  machine.warps.assign((machine.size() + kWarp - 1) / kWarp, {});
-  while (machine.next < machine.size()) resume(idle_fiber());
-  finish_exchanges();
-  while (!machine.waiting.empty()) {
-    if (machine.finished != 0)
-      machine.fail(fmt::format("{} of {} invocations ended before a barrier that others reached", machine.finished,
+// A barrier that all invocations of a workgroup have reached, but for those that ended before it.
+bool pass_barrier() {
+  for (Workgroup& group : machine.cluster) {
+    if (group.waiting.empty() || group.waiting.size() + group.finished < machine.size()) continue;
+    if (group.finished != 0)
+      machine.fail(fmt::format("{} of {} invocations ended before a barrier that others reached", group.finished,
                                machine.size()));
-    machine.finished = 0;
-    release(machine.waiting);
-    finish_exchanges();
+    release(group.waiting);
+    return true;
+  }
+  return false;
+}
+
+// Nothing goes on: what waits, waits for something that does not come. Exchanges and waits for phases stay where they
+// are, for ever: other workgroups have fibers of their own. Those at a barrier go on, so that they end.
+bool give_up() {
+  for (const Workgroup& group : machine.cluster)
+    for (const auto& [address, barrier] : group.barriers)
+      if (!barrier.waiting.empty())
+        machine.fail(fmt::format("{} invocations wait for a phase that does not come", barrier.waiting.size()));
+  for (Workgroup& group : machine.cluster)
+    for (Warp& warp : group.warps) {
+      if (warp.waiting.empty()) continue;
+      machine.fail(fmt::format("{} lanes of a warp exchange values, and the others do not", warp.waiting.size()));
+      warp.waiting.clear();
+    }
+  for (Workgroup& group : machine.cluster) {
+    if (group.waiting.empty()) continue;
+    machine.fail(fmt::format("{} of {} invocations reached a barrier, and the others do not", group.waiting.size(),
+                             machine.size()));
+    release(group.waiting);
+    return true;
+  }
+  for (const Workgroup& group : machine.cluster)
+    if (group.finished < machine.size())
+      machine.fail(fmt::format("{} of {} invocations wait for ever", machine.size() - group.finished, machine.size()));
+  return false;
+}
+
+// The workgroups of a cluster, which run together. `first`: the place of the first of them in the grid.
+void run_cluster(Kernel& kernel, uint3 first) {
+  for (SharedArray* array : kernel.shared()) array->poison();
+  const unsigned together = machine.step->cluster[0], number = first.x / together + first.y + first.z;
+  machine.backwards = (number + machine.order) % 2 != 0;
+  machine.at_once = (number + machine.order) / 2 % 2 != 0;
+  machine.next = 0;
+  machine.cluster.assign(together, {});
+  machine.cluster_barrier = {};
+  machine.copies.clear();
+  for (unsigned rank = 0; rank < together; ++rank) {
+    Workgroup& group = machine.cluster[rank];
+    group.block = {first.x + rank, first.y, first.z};
+    group.warps.assign((machine.size() + kWarp - 1) / kWarp, {});
+    group.warpgroups.assign((machine.size() + kWarpgroupLanes - 1) / kWarpgroupLanes, {});
+  }
+  while (machine.next < machine.invocations()) resume(idle_fiber());
+  for (;;) {
+    if (finish_exchanges()) continue;
+    if (!machine.ready.empty())
+      release(machine.ready);
+    else if (!pass_barrier() && !land_copy() && !give_up())
+      break;
   }
   for (const SharedArray* array : kernel.shared())
     if (!array->guards_stand()) machine.fail("workgroup memory is overrun");
@@ -227,7 +219,7 @@ void record(Access::Kind kind, const void* address, std::uint64_t bytes, const W
                               reinterpret_cast<std::uintptr_t>(address)});
 }
 
-// The kernel of a step with its operands' addresses, ready for run_group().
+// The kernel of a step with its operands' addresses, ready for run_cluster().
 struct Prepared {
   std::unique_ptr<Kernel> kernel;
   std::vector<std::uint8_t> push;
@@ -241,6 +233,9 @@ struct Prepared {
     machine.step = &step;
     machine.kernel = kernel.get();
     machine.push = push.data();
+    machine.maps.clear();
+    for (const sectile::TensorMap& map : step.tensor_maps)
+      machine.maps.push_back({&map, operands[map.operand].address + map.byte_offset});
     machine.ranges = ranges_of(step, operands);
     machine.failure.clear();
     machine.barriers = 0;
@@ -248,6 +243,7 @@ struct Prepared {
     if (kernel->shared_bytes() > step.workgroup_memory_bytes)
       machine.fail(fmt::format("{} bytes of workgroup memory, the step states {}", kernel->shared_bytes(),
                                step.workgroup_memory_bytes));
+    if (step.cluster[1] != 1 || step.cluster[2] != 1) machine.fail("a cluster is not along the grid's first axis");
     gridDim = {step.grid[0], step.grid[1], step.grid[2]};
   }
 };
@@ -271,7 +267,7 @@ const KernelRow* find_kernel(const KernelName& name) {
 
 const Words* exchange(const Words& words) {
   Fiber& self = *machine.running;
-  Warp& warp = machine.warps[self.invocation / kWarp];
+  Warp& warp = machine.group().warps[self.invocation / kWarp];
   const unsigned turn = self.exchanges++ % 2, lane = self.invocation % kWarp;
   warp.values[turn][lane] = words;
   warp.first[turn][lane] = words[0];
@@ -283,14 +279,14 @@ const Words* exchange(const Words& words) {
 const unsigned* exchange(unsigned value) {
   exchange(Words{value});
   const Fiber& self = *machine.running;
-  return machine.warps[self.invocation / kWarp].first[(self.exchanges + 1) % 2].data();
+  return machine.group().warps[self.invocation / kWarp].first[(self.exchanges + 1) % 2].data();
 }
 
 void note_copy(unsigned char* to, const std::array<unsigned char, 16>& data, unsigned bytes) {
   Fiber& self = *machine.running;
   if (bytes != 4 && bytes != 8 && bytes != 16) machine.fail("a copy is not of 4, 8 or 16 bytes");
   if (reinterpret_cast<std::uintptr_t>(to) % bytes != 0) machine.fail("a copy to workgroup memory is misaligned");
-  self.copies.push_back({to, data, bytes, self.copy_groups});
+  self.copies.push_back({to, data, bytes, self.copy_groups, 0});
 }
 
 void end_copy_group() { ++machine.running->copy_groups; }
@@ -299,7 +295,10 @@ void await_copy_groups(unsigned but) {
   Fiber& self = *machine.running;
   std::erase_if(self.copies, [&](const Copy& copy) {
     const bool awaited = copy.group + but < self.copy_groups;
-    if (awaited) std::memcpy(copy.to, copy.data.data(), copy.bytes);
+    if (awaited && copy.to == nullptr)
+      store_requested(copy.address, copy.data.data(), copy.bytes);
+    else if (awaited)
+      std::memcpy(copy.to, copy.data.data(), copy.bytes);
     return awaited;
   });
 }
@@ -309,7 +308,7 @@ void __syncthreads() {
   machine.barriers = std::max(machine.barriers, number + 1);
   if (number == machine.left_out) return;
   if (number == machine.last_barrier) throw ReachedLastBarrier();
-  machine.waiting.push_back(machine.running);
+  machine.group().waiting.push_back(machine.running);
   switch_to_scheduler();
 }
 
@@ -328,6 +327,7 @@ bool may_access(const void* address, std::uint64_t bytes, bool write, const Wher
 }
 
 unsigned barriers() { return machine.barriers; }
+void set_order(unsigned order) { machine.order = order; }
 
 void trace_word(const void* address, std::uint64_t bytes, const Where& where) {
   record(Access::Kind::workgroup, address, bytes, where);
@@ -345,9 +345,9 @@ std::string run(const Step& step, std::span<const Operand> operands, unsigned le
   const KernelRow* row = find_kernel(step.kernel);
   if (row == nullptr) return no_kernel(step);
   const Prepared prepared(*row, step, operands, left_out);
-  for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
-    for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
-      for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) run_group(*prepared.kernel);
+  for (unsigned z = 0; z < gridDim.z; ++z)
+    for (unsigned y = 0; y < gridDim.y; ++y)
+      for (unsigned x = 0; x < gridDim.x; x += step.cluster[0]) run_cluster(*prepared.kernel, {x, y, z});
   return std::exchange(machine.failure, {});
 }
 
@@ -357,12 +357,12 @@ std::string trace(const Step& step, std::span<const Operand> operands, std::uint
   if (row == nullptr) return no_kernel(step);
   const Prepared prepared(*row, step, operands, kNoBarrier);
   const std::uint64_t rest = group / gridDim.x;
-  blockIdx = {static_cast<unsigned>(group % gridDim.x), static_cast<unsigned>(rest % gridDim.y),
-              static_cast<unsigned>(rest / gridDim.y)};
+  const uint3 block{static_cast<unsigned>(group % gridDim.x), static_cast<unsigned>(rest % gridDim.y),
+                    static_cast<unsigned>(rest / gridDim.y)};
   machine.accesses.clear();
   machine.last_barrier = last_barrier;
   tracing = true;
-  run_group(*prepared.kernel);
+  run_cluster(*prepared.kernel, block);
   tracing = false;
   machine.last_barrier = kNoBarrier;
   accesses = std::exchange(machine.accesses, {});

@@ -22,11 +22,13 @@ class SharedArray {
   virtual bool guards_stand() const = 0;
 };
 
+struct TensorMap;
+
 // A kernel's variant with one step's constants.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual void invoke(const std::uint8_t* push) = 0;  // one invocation
+  virtual void invoke(const std::uint8_t* push, std::span<const TensorMap> maps) = 0;  // one invocation
   virtual const std::vector<SharedArray*>& shared() const = 0;
   virtual std::uint64_t shared_bytes() const = 0;
 };
@@ -49,6 +51,9 @@ struct Operand {
 // `left_out`: that barrier, counted from 0 in each invocation, is none. So a test sees what each barrier is for.
 inline constexpr unsigned kNoBarrier = ~0u;
 std::string run(const Step& step, std::span<const Operand> operands, unsigned left_out = kNoBarrier);
+// Which workgroups run their invocations from the last to the first (every second one), and in which copies of boxes
+// land when they are begun (two, then not in two; else when nothing else goes on, the latest first). 0 to 3.
+void set_order(unsigned order);
 // The most barriers that an invocation of the last run came to.
 unsigned barriers();
 

@@ -14,6 +14,7 @@
 #include "gemm/matmul_direct.abi.h"
 #include "gemm/matmul_mma.abi.h"
 #include "gemm/matmul_simt.abi.h"
+#include "gemm/matmul_wgmma.abi.h"
 #include "gemm/matvec.abi.h"
 #include "permute/permute.abi.h"
 #include "permute/permute_box.abi.h"
@@ -33,10 +34,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <source_location>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -50,6 +53,9 @@
 #define SECTILE_SHARED_AT(type, name, byte) \
   (*reinterpret_cast<const type*>(reinterpret_cast<const char*>(&name[(byte) / 4u]) + (byte) % 4u))
 // NOLINTEND(bugprone-macro-parentheses)
+#define SECTILE_IF_CONSTEXPR if
+#define SECTILE_WITH(function, ...) function##_with(__VA_ARGS__)
+#define SECTILE_SIZE_UP_TO(size, most) (most)
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
@@ -97,6 +103,17 @@ class Loop {
       } else
 
 using Where = std::source_location;
+
+void refuse(const char* what);  // what the kernel did wrong
+// What a static_assert() of a kernel becomes.
+inline void require(bool holds) {
+  if (!holds) refuse("a static_assert of the kernel does not hold");
+}
+// A kernel's argument.
+struct TensorMap {
+  const sectile::TensorMap* map = nullptr;
+  std::byte* first = nullptr;  // the tensor's first element
+};
 
 void __syncthreads();  // lets the others come here
 // Notes what may not be, and records what is traced.
@@ -287,16 +304,22 @@ template <class K>
 class Adapter final : public Kernel {
  public:
   explicit Adapter(const Step& step) : kernel_(step) {}
-  void invoke(const std::uint8_t* push) override { call(&K::sectile_main, push); }
+  void invoke(const std::uint8_t* push, std::span<const TensorMap> maps) override {
+    call(&K::sectile_main, push, maps);
+  }
   const std::vector<SharedArray*>& shared() const override { return kernel_.shared_arrays; }
   std::uint64_t shared_bytes() const override { return kernel_.shared_bytes; }
 
  private:
-  template <class Push>
-  void call(void (K::*entry)(Push), const std::uint8_t* bytes) {
-    Push push;
+  template <class Push, class... Maps>
+  void call(void (K::*entry)(Push, Maps...), const std::uint8_t* bytes, std::span<const TensorMap> maps) {
+    std::remove_const_t<Push> push;
     std::memcpy(&push, bytes, sizeof push);
-    (kernel_.*entry)(push);
+    const auto called = [&]<std::size_t... i>(std::index_sequence<i...>) { (kernel_.*entry)(push, maps[i]...); };
+    if (maps.size() == sizeof...(Maps))
+      called(std::index_sequence_for<Maps...>());
+    else
+      refuse("the kernel has another number of tensor maps than its step");
   }
   K kernel_;
 };

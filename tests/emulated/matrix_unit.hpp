@@ -9,14 +9,27 @@
 
 namespace sectile::emulated {
 
+// Of products of a warpgroup (warpgroup_unit.hpp): their elements' type, their columns, and which operands lie across
+// K.
+constexpr unsigned kWarpgroupLanes = 128;
+struct ProductShape {
+  unsigned type = 0, columns = 0;
+  bool across_a = false, across_b = false;
+  bool operator==(const ProductShape&) const = default;
+};
+
 // Words of each lane of this invocation's warp, once all have handed theirs in.
 using Words = std::array<unsigned, 6>;
 const Words* exchange(const Words& words);
 
 // An asynchronous copy's bytes stay outside workgroup memory until their invocation waits for them.
 void note_copy(unsigned char* to, const std::array<unsigned char, 16>& data, unsigned bytes);
+void note_copy(unsigned to, const std::array<unsigned char, 16>& data, unsigned bytes);  // to requested memory
 void end_copy_group();
 void await_copy_groups(unsigned but);
+
+// Stores to the workgroup memory that the launch requested, at an address of it.
+void store_requested(unsigned address, const void* data, unsigned bytes);
 
 // A byte of a kernel's workgroup memory.
 class WorkgroupAddress {

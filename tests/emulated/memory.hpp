@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
@@ -78,11 +79,12 @@ class Tally {
     for (const auto& [kernel, runs] : runs_) sum += runs;
     return sum;
   }
-  // Kernels whose stem begins so that have never run, but for those that begin with `except`.
-  std::string missing(std::string_view stems, std::string_view except = "-") const {
+  // Kernels whose stem begins so that have never run, but for those that begin with one of `except`.
+  std::string missing(std::string_view stems, std::initializer_list<std::string_view> except = {}) const {
     std::string names;
     for (const auto& row : kernels())
-      if (row.stem.starts_with(stems) && !row.stem.starts_with(except) &&
+      if (row.stem.starts_with(stems) &&
+          std::ranges::none_of(except, [&](std::string_view stem) { return row.stem.starts_with(stem); }) &&
           !runs_.contains({std::string(row.stem), std::string(row.variant)}))
         names += fmt::format(" {}.{}", row.stem, row.variant);
     return names;
