@@ -28,6 +28,10 @@
 // columns, so that few rows of A are not padded to 64
 #define MATMUL_WGMMA_SPEC_SWAPPED 25
 
+// 1: rows (or k) of the operand begin at no multiple of 4 bytes. WIDTH_A, WIDTH_B: the elements of an item
+#define MATMUL_WGMMA_SPEC_SHIFTED_A 26
+#define MATMUL_WGMMA_SPEC_SHIFTED_B 27
+
 #define MATMUL_WGMMA_LINE 128u   // bytes along K of a step
 #define MATMUL_WGMMA_WARPGROUP 128u
 // Rows of a block of an operand of 2 bytes that is contiguous across K.
@@ -42,9 +46,9 @@
   ((type) == SECTILE_TYPE_Q4 ? (elements) / 2u                                                            \
                              : (elements) * ((type) == SECTILE_TYPE_F32                              ? 4u \
                                              : (type) == SECTILE_TYPE_F16 || (type) == SECTILE_TYPE_BF16 ? 2u : 1u))
-// Accesses of an invocation, of so many elements each, of a step of an operand. TURNED: 16 k of four rows at a time.
-#define MATMUL_WGMMA_ITEMS(tile, run, element_bytes, turned)                                              \
-  ((turned) ? ((tile) * 2u + 127u) / 128u * 16u * (4u / (run))                                            \
+// Items of an invocation, of so many elements each, of a step of an operand. TURNED: 16 k of four rows at a time.
+#define MATMUL_WGMMA_ITEMS(tile, run, element_bytes, turned)   \
+  ((turned) ? ((tile) * 2u + 127u) / 128u * 16u                \
             : (tile) * MATMUL_WGMMA_LINE / ((run) * (element_bytes)) / MATMUL_WGMMA_WARPGROUP)
 // Bytes behind the stages: a pair of barriers for each.
 #define MATMUL_WGMMA_BARRIER_BYTES(stages) (16u * (stages))

@@ -1,18 +1,22 @@
-// Operands that matmul_wgmma's invocations load. An item is one access of global memory. What can be copied as it lies
-// goes to its place by cp.async. What is converted or turned goes by cp.async to memory that only the same invocation
-// uses, a slot for each step in flight, and from there through registers. Accesses of 1 and 2 bytes, which cp.async has
-// not, are loaded when the step is finished.
+// Operands that matmul_wgmma's invocations load, in items. What can be copied as it lies goes to its place by cp.async,
+// an access an item. What is converted or turned goes by cp.async to memory that only the same invocation uses, a slot
+// for each step in flight, and from there through registers. So does what begins at no multiple of 4 bytes (SHIFTED_A,
+// SHIFTED_B): an item's aligned words of 4 bytes, whose bytes are shifted together afterwards. The first of them may have
+// up to 3 bytes in front of the item.
 #include "lib/copy.cuh"
 
 constexpr uint kAhead = sectile_constant(MATMUL_WGMMA_SPEC_AHEAD, 1u);
+constexpr bool kShiftedA = sectile_constant(MATMUL_WGMMA_SPEC_SHIFTED_A, 0u) != 0u;
+constexpr bool kShiftedB = sectile_constant(MATMUL_WGMMA_SPEC_SHIFTED_B, 0u) != 0u;
 
 // How an operand is loaded.
 struct Loaded {
   uint type, width, tile;
-  bool along_k, converted, turned;
+  bool along_k, converted, turned, shifted;
   uint run;             // elements of an item; of what is turned an item has four rows
   uint access, staged;  // bytes of an item in global memory, and in its place
-  bool copied, direct, own_memory;
+  bool direct;
+  uint kept, piece;     // bytes that are kept of an item, in accesses of so many
   uint line;
   uint items;           // of an invocation
   uint slot;            // bytes
@@ -29,15 +33,16 @@ __device__ constexpr Loaded loaded(const bool b) {
   l.along_k = b ? kAlongKB : kAlongKA;
   l.converted = l.type != kType || (!b && kHasAScale != 0u);
   l.turned = !l.along_k && kElementBytes == 1u;
-  l.run = l.turned ? (l.width < 4u ? 1u : 4u) : l.width;
+  l.shifted = b ? kShiftedB : kShiftedA;
+  l.run = l.turned ? 4u : l.width;
   l.access = MATMUL_WGMMA_ACCESS_BYTES(l.type, l.run);
   l.staged = l.run * kElementBytes;
-  l.copied = l.access >= 4u;
-  l.direct = l.copied && !l.converted && !l.turned;
-  l.own_memory = l.copied && !l.direct;
+  l.direct = !l.converted && !l.turned && !l.shifted;
+  l.kept = l.shifted ? l.access + 4u : l.access;
+  l.piece = l.shifted ? 4u : l.access;
   l.line = l.along_k ? kLine : MATMUL_WGMMA_ACROSS(l.tile) * kElementBytes;
   l.items = MATMUL_WGMMA_ITEMS(l.tile, l.run, kElementBytes, l.turned);
-  l.slot = l.own_memory ? l.items * l.access * kWarpgroup : 0u;
+  l.slot = l.direct ? 0u : l.items * l.kept * kWarpgroup;
   l.runs = l.line / l.staged;
   l.lines = kWarpgroup / l.runs;
   l.blocks = l.along_k ? 1u : l.tile * kElementBytes / l.line;
@@ -46,11 +51,42 @@ __device__ constexpr Loaded loaded(const bool b) {
 }
 constexpr uint kSlotA = kStagedA ? loaded(false).slot : 0u, kSlotB = kStagedB ? loaded(true).slot : 0u;
 
-// The memory of this invocation in a slot: of each item the invocations' accesses follow each other.
+// The memory of this invocation in a slot: of each piece of an item the invocations' accesses follow each other.
 template <bool b>
-__device__ __forceinline__ uint own_place(const Stages& stage, uint slot, uint item) {
+__device__ __forceinline__ uint own_place(const Stages& stage, uint slot, uint item, uint piece = 0u) {
   constexpr Loaded l = loaded(b);
-  return stage.own + slot * (kSlotA + kSlotB) + (b ? kSlotA : 0u) + (item * kWarpgroup + threadIdx.x) * l.access;
+  return stage.own + slot * (kSlotA + kSlotB) + (b ? kSlotA : 0u) +
+         ((item * (l.kept / l.piece) + piece) * kWarpgroup + threadIdx.x) * l.piece;
+}
+// Begins an item's copies. `bytes`: of the item so many are inside the operand, at least one where `inside`.
+template <bool b>
+__device__ __forceinline__ void begin_item(const Stages& stage, uint slot, uint item, uint64 from, uint bytes,
+                                           bool inside) {
+  constexpr Loaded l = loaded(b);
+  SECTILE_IF_CONSTEXPR (!l.shifted) {
+    copy_part(own_place<b>(stage, slot, item), from, l.access, inside ? l.access : 0u);
+    return;
+  }
+  const uint end = inside ? (uint(from) & 3u) + bytes : 0u;
+#pragma unroll
+  for (uint w = 0u; w < l.kept / 4u; ++w)
+    copy_part(own_place<b>(stage, slot, item, w), (from & ~uint64(3u)) + 4u * w, 4u, min(end - min(end, 4u * w), 4u));
+}
+// Its bytes, zeros where they are not inside.
+template <bool b>
+__device__ __forceinline__ uvec4 kept_item(const Stages& stage, uint slot, uint item, uint64 from) {
+  constexpr Loaded l = loaded(b);
+  SECTILE_IF_CONSTEXPR (!l.shifted) return load_place(own_place<b>(stage, slot, item), l.access);
+  const uint bits = 8u * (uint(from) & 3u);
+  uvec4 raw = {};
+  uint word = load_place(own_place<b>(stage, slot, item), 4u)[0];
+#pragma unroll
+  for (uint w = 0u; w < l.access / 4u; ++w) {
+    const uint next = load_place(own_place<b>(stage, slot, item, w + 1u), 4u)[0];
+    raw[w] = __funnelshift_r(word, next, bits);
+    word = next;
+  }
+  return raw;
 }
 
 // By which the number of a chunk in a line is changed.
@@ -74,6 +110,7 @@ struct Items {
   uint64 from, step;   // the first item's address, and the distance to the next one's
   uint row, k;         // of its first element, from the tile's and the step's first on
   uint inside;         // of the items so many are inside the operand: the others are zeros, as in a tensor map
+  uint elements;       // that each of these has inside
   uint place;          // of the first item in the operand's tile
 };
 template <bool b>
@@ -88,6 +125,7 @@ __device__ __forceinline__ Items items_of(const Source& s, const uint block) {
   const uint left = l.along_k ? s.rows : s.k;
   const bool run_inside = l.along_k ? i.k < s.k : i.row < s.rows;
   i.inside = run_inside && line < left ? (left - line + l.lines - 1u) / l.lines : 0u;
+  i.elements = min(l.run, l.along_k ? s.k - min(i.k, s.k) : s.rows - min(i.row, s.rows));
   const uint byte = at * kElementBytes;
   i.place = block * kTileK * l.line + line * l.line + ((byte / 16u ^ swizzle_of(l.line, line)) << 4) + byte % 16u;
   return i;
@@ -124,23 +162,26 @@ template <bool b>
 __device__ __forceinline__ void begin_operand(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   constexpr Loaded l = loaded(b);
   const Source s = source_at<b>(push, t);
-  SECTILE_IF_CONSTEXPR (l.turned && l.copied) {
+  SECTILE_IF_CONSTEXPR (l.turned) {
 #pragma unroll
     for (uint i = 0u; i < l.items; i += kTurnedK) {
       Turned unit = turned_of<b>(s, i / kTurnedK);
 #pragma unroll
       for (uint k = 0u; k < kTurnedK; ++k, unit.from += s.ld)
-        if (unit.k < kTileK) copy_or_clear(own_place<b>(stage, slot, i + k), unit.from, l.access, k < unit.inside);
+        if (unit.k < kTileK) begin_item<b>(stage, slot, i + k, unit.from, min(unit.rows, 4u), k < unit.inside);
     }
-  } else SECTILE_IF_CONSTEXPR (l.copied) {
+  } else {
 #pragma unroll
     for (uint block = 0u; block < l.blocks; ++block) {
       Items items = items_of<b>(s, block);
 #pragma unroll
       for (uint i = 0u; i < l.block_items; ++i, items.from += items.step) {
-        const uint to = l.direct ? place_of<b>(b ? b_of(stage) : a_of(stage), items, i)
-                                  : own_place<b>(stage, slot, block * l.block_items + i);
-        copy_or_clear(to, items.from, l.access, i < items.inside);
+        const bool inside = i < items.inside;
+        SECTILE_IF_CONSTEXPR (l.direct)
+          copy_part(place_of<b>(b ? b_of(stage) : a_of(stage), items, i), items.from, l.access, inside ? l.access : 0u);
+        else
+          begin_item<b>(stage, slot, block * l.block_items + i, items.from,
+                        run_bytes(l.type, items.elements + (l.type == SECTILE_TYPE_Q4 ? 1u : 0u)), inside);
       }
     }
   }
@@ -164,15 +205,8 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
     for (uint first = 0u; first < l.block_items; first += together) {
       uvec4 raw[together];
 #pragma unroll
-      for (uint i = 0u; i < together; ++i, items.from += items.step) {
-        if (l.copied) {
-          raw[i] = load_place(own_place<b>(stage, slot, block * l.block_items + first + i), l.access);
-        } else {
-          const bool inside = first + i < items.inside;
-          raw[i] = load_raw(inside ? items.from : s.base, 0u, l.access);
-          if (!inside) raw[i] = {};
-        }
-      }
+      for (uint i = 0u; i < together; ++i, items.from += items.step)
+        raw[i] = kept_item<b>(stage, slot, block * l.block_items + first + i, items.from);
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
 #ifndef INTEGER
@@ -183,6 +217,10 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
           float v[MAX_RUN];
           if (b) convert_b(push, raw[i], t.k + k, t.n + row, inside, v);
           else convert_a(push, raw[i], t.k + k, inside, v);
+          SECTILE_IF_CONSTEXPR (l.shifted && l.along_k) {
+#pragma unroll
+            for (uint e = 0u; e < MAX_RUN; ++e) v[e] = e < items.elements ? v[e] : 0.0f;
+          }
 #pragma unroll
           for (uint w = 0u; w < 4u; ++w) raw[i][w] = pack_pair(kType, v[2u * w], v[2u * w + 1u]);
         }
@@ -203,20 +241,10 @@ __device__ __forceinline__ void turn_bytes(uint (&w)[4]) {
   w[3] = __byte_perm(high0, high1, 0x7632u);
 }
 
-// Four rows at one k, a byte each, of what is loaded now. Rows that are not inside are zeros.
-template <bool b>
-__device__ __forceinline__ uint load_bytes_of(const Turned& u, uint64 from, bool inside) {
-  uint word = 0u;
-#pragma unroll
-  for (uint r = 0u; r < 4u; ++r)
-    if (inside && r < u.rows) word |= load_raw(from, r, 1u)[0] << (8u * r);
-  return word;
-}
-
 template <bool b>
 __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   constexpr Loaded l = loaded(b);
-  constexpr uint units = l.items / (kTurnedK * (4u / l.run));
+  constexpr uint units = l.items / kTurnedK;
   const Source s = source_at<b>(push, t);
 #pragma unroll 1
   for (uint number = 0u; number < units; ++number) {
@@ -228,8 +256,7 @@ __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages
       uint w[4];
 #pragma unroll
       for (uint k = 0u; k < 4u; ++k, unit.from += s.ld)
-        w[k] = l.copied ? load_place(own_place<b>(stage, slot, number * kTurnedK + 4u * g + k), 4u)[0]
-                         : load_bytes_of<b>(unit, unit.from, 4u * g + k < unit.inside);
+        w[k] = kept_item<b>(stage, slot, number * kTurnedK + 4u * g + k, unit.from)[0];
       turn_bytes(w);
 #pragma unroll
       for (uint r = 0u; r < 4u; ++r) rows[r][g] = w[r];

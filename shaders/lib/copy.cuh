@@ -3,9 +3,9 @@
 
 #ifndef SECTILE_EMULATED   // tests/emulated/warpgroup_unit.hpp has its own version of this part
 
-// Copies `bytes` bytes, 4, 8 or 16, or fills the place with zeros. Both addresses are multiples of that.
-__device__ __forceinline__ void copy_or_clear(uint to, uint64 from, const uint bytes, bool copy) {
-  const uint read = copy ? bytes : 0u;
+// Copies to `bytes` bytes, 4, 8 or 16, the first `read` of as many, and zeros behind them. Both addresses are multiples
+// of `bytes`.
+__device__ __forceinline__ void copy_part(uint to, uint64 from, const uint bytes, uint read) {
   if (bytes == 16u)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(read) : "memory");
   else if (bytes == 8u)

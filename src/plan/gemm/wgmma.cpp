@@ -90,19 +90,24 @@ std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_
 
 // How invocations load an operand (shaders/gemm/wgmma_stage.cuh).
 struct Loads {
-  std::uint32_t items = 0;  // accesses of an invocation in a step; 0: a tensor map copies the operand
+  std::uint32_t run = 0;    // elements of an item
+  std::uint32_t items = 0;  // of an invocation in a step; 0: a tensor map copies the operand
   std::uint32_t slot = 0;   // bytes that the workgroup keeps of it, for each step in flight
-  bool direct = false;      // they go to their places by cp.async
+  bool direct = false;      // items go to their places by cp.async
+  bool shifted = false;     // they begin at no multiple of 4 bytes
 };
-Loads loads_of(const GemmContext& c, const Row& r, std::uint32_t width, bool b) {
+Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   if (!staged(c, b)) return {};
   const std::uint32_t type = b ? c.b_type : c.a_type, tile = b ? r.tile_n : r.tile_m;
   const bool turned = integer_across(c, b), converted = type != c.type || (!b && c.gemm.a_scale);
-  const std::uint32_t run = turned ? (width < 4 ? 1 : 4) : width;
-  const std::uint32_t access = MATMUL_WGMMA_ACCESS_BYTES(type, run);
-  Loads loads{.items = MATMUL_WGMMA_ITEMS(tile, run, type_bytes(c.type), turned),
-              .direct = access >= 4 && !turned && !converted};
-  if (access >= 4 && !loads.direct) loads.slot = loads.items * access * MATMUL_WGMMA_WARPGROUP;
+  const std::uint32_t width = c.operand(b).width(turned ? 4 : converted ? 8 : 16 / type_bytes(c.type));
+  Loads loads{.run = turned ? 4 : width};
+  loads.shifted = MATMUL_WGMMA_ACCESS_BYTES(type, width) < 4;
+  if (loads.shifted && !turned) loads.run = converted ? 8 : 16 / type_bytes(c.type);
+  loads.items = MATMUL_WGMMA_ITEMS(tile, loads.run, type_bytes(c.type), turned);
+  loads.direct = !turned && !converted && !loads.shifted;
+  const std::uint32_t kept = MATMUL_WGMMA_ACCESS_BYTES(type, loads.run) + (loads.shifted ? 4 : 0);
+  if (!loads.direct) loads.slot = loads.items * kept * MATMUL_WGMMA_WARPGROUP;
   return loads;
 }
 
@@ -111,10 +116,10 @@ struct Memory {
 };
 
 // As many stages as fit. Where steps in flight need memory too, as many of them.
-Memory memory_of(const GemmContext& c, const Row& r, const GemmConfig& d) {
+Memory memory_of(const GemmContext& c, const Row& r) {
   constexpr std::uint32_t kMost = 12, kMostAhead = 6, kReserved = 1024;
   const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
-  const std::uint32_t slot = loads_of(c, r, d.width_a, false).slot + loads_of(c, r, d.width_b, true).slot;
+  const std::uint32_t slot = loads_of(c, r, false).slot + loads_of(c, r, true).slot;
   const std::uint32_t room = std::min(
       c.limits.dynamic_workgroup_memory,
       c.profile.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.dynamic_workgroup_memory) / r.resident -
@@ -182,17 +187,14 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.tile_n = r.tile_n;
   d.tile_k = tile_k_of(c);
   d.workgroup = r.workgroup();
+  const Loads loads_a = loads_of(c, r, false), loads_b = loads_of(c, r, true);
   // An operand with a tensor map is not loaded by invocations.
-  const auto width = [&](bool of_b, bool loaded) {
-    const std::uint32_t most = c.integer() && c.along_k(of_b) ? 16 : 8;
-    return loaded ? c.operand(of_b).width(most) : 16 / type_bytes(c.type);
-  };
-  d.width_a = width(false, a);
-  d.width_b = width(true, b);
+  d.width_a = a ? loads_a.run : 16 / type_bytes(c.type);
+  d.width_b = b ? loads_b.run : 16 / type_bytes(c.type);
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   d.row = row;
-  const Memory memory = memory_of(c, r, d);
+  const Memory memory = memory_of(c, r);
   d.staging.a = {.rows = r.tile_m, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.stages = memory.stages;
@@ -201,10 +203,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.registers.fragments = 16;  // a run of 8 sums that is stored, and what its epilogue reads
   d.unit = Unit::wgmma;
   d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
-  for (const bool of_b : {false, true}) {
-    const Loads loads = loads_of(c, r, of_b ? d.width_b : d.width_a, of_b);
+  for (const Loads& loads : {loads_a, loads_b})
     (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.items;
-  }
   d.table = CostTable::matmul_wgmma;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_WGMMA_SPEC_SUB_M, r.sub_m()},
                                   {MATMUL_WGMMA_SPEC_CONSUMERS, r.consumers},
@@ -215,7 +215,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_WGMMA_SPEC_CLUSTER_K, r.cluster_k},
                                   {MATMUL_WGMMA_SPEC_RESIDENT, r.resident},
                                   {MATMUL_WGMMA_SPEC_AHEAD, memory.ahead},
-                                  {MATMUL_WGMMA_SPEC_SWAPPED, r.swapped ? 1u : 0u}})
+                                  {MATMUL_WGMMA_SPEC_SWAPPED, r.swapped ? 1u : 0u},
+                                  {MATMUL_WGMMA_SPEC_SHIFTED_A, loads_a.shifted ? 1u : 0u},
+                                  {MATMUL_WGMMA_SPEC_SHIFTED_B, loads_b.shifted ? 1u : 0u}})
     d.add(id, value);
   d.group_m = group_of_tiles(c, d);
   d.can_split = r.cluster_k == 1;  // K is divided already

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -77,6 +78,26 @@ TEST_CASE("what no tensor map copies is loaded by invocations") {
   CHECK(variant("matmul i8 nt 256x2304x768") == "i8");
   CHECK(variant("matmul i8 nn 256x2304x768") == "i8.staged-b");
   CHECK(variant("matmul i8 tt 256x2304x768") == "i8.staged-a");
+}
+
+TEST_CASE("rows at no multiple of 4 bytes are loaded in words that are shifted together") {
+  struct Row {
+    const char* problem;
+    std::uint32_t shifted_a, shifted_b, width_a, width_b;
+  };
+  for (const Row& row : {Row{"matmul f16 nt 961x2303x770", 0, 0, 2, 2}, Row{"matmul f16 nt 961x2303x771", 1, 1, 8, 8},
+                         Row{"matmul f16 nn 961x2302x771", 1, 0, 8, 2}, Row{"matmul i8 tt 961x2303x771", 1, 1, 4, 16},
+                         Row{"matmul f16 nn 961x2303x772 a=f32 b=q8", 0, 1, 4, 8}}) {
+    CAPTURE(std::string(row.problem));
+    const Plan plan = planned(row.problem, "matmul_wgmma 128x128 2x64");
+    const auto constant = [&](std::uint32_t id) {
+      return std::ranges::find(plan.steps[0].constants, id, &Constant::id)->value;
+    };
+    CHECK(constant(MATMUL_WGMMA_SPEC_SHIFTED_A) == row.shifted_a);
+    CHECK(constant(MATMUL_WGMMA_SPEC_SHIFTED_B) == row.shifted_b);
+    CHECK(constant(GEMM_SPEC_WIDTH_A) == row.width_a);
+    CHECK(constant(GEMM_SPEC_WIDTH_B) == row.width_b);
+  }
 }
 
 TEST_CASE("workgroups of a cluster share an operand's box, and fill whole clusters") {
