@@ -57,7 +57,7 @@ template <class C, class F>
 void for_each_gemm_gpu(C& c, F&& visit) {
   [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
                           f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
-                          f40] = c;
+                          f40, f41, f42, f43, f44, f45, f46, f47, f48] = c;
   visit("clock_picoseconds", c.clock_picoseconds, {1, FittedTo::matmuls});
   visit("latency", c.latency, {1, FittedTo::matmuls});
   visit("latency_pipelined", c.latency_pipelined, {1, FittedTo::matmuls});
@@ -73,11 +73,13 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("matrix_rate", c.matrix_rate, {1, FittedTo::nothing});
   visit("wgmma_rate", c.wgmma_rate, {1, FittedTo::nothing});
   visit("wgmma_bytes", c.wgmma_bytes, {1, FittedTo::matmuls});
+  visit("wgmma_latency", c.wgmma_latency, {1, FittedTo::matmuls});
   visit("wgmma_start", c.wgmma_start, {1, FittedTo::matmuls});
   visit("wgmma_stored", c.wgmma_stored, {1, FittedTo::matmuls});
   visit("wgmma_exchange", c.wgmma_exchange, {1, FittedTo::matmuls});
   visit("wgmma_copied", c.wgmma_copied, {1, FittedTo::matmuls});
   visit("wgmma_converted", c.wgmma_converted, {1, FittedTo::matmuls});
+  visit("wgmma_second_step", c.wgmma_second_step, {1, FittedTo::matmuls});
   visit("mma_rate", c.mma_rate, {1, FittedTo::nothing});
   visit("scalar_rate", c.scalar_rate, {1, FittedTo::nothing});
   visit("schedulers", c.schedulers, {1, FittedTo::nothing});
@@ -98,6 +100,12 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("ragged", c.ragged, {1, FittedTo::matmuls});
   visit("short_accesses", c.short_accesses, {1, FittedTo::matmuls});
   visit("narrow_gather_permille", c.narrow_gather_permille, {0, FittedTo::convolutions});
+  visit("wgmma_overlapped_permille", c.wgmma_overlapped_permille, {0, FittedTo::matmuls});
+  visit("wgmma_epilogue_permille", c.wgmma_epilogue_permille, {0, FittedTo::matmuls});
+  visit("wgmma_narrow_permille", c.wgmma_narrow_permille, {0, FittedTo::matmuls});
+  visit("wgmma_swapped_permille", c.wgmma_swapped_permille, {1, FittedTo::matmuls});
+  visit("wgmma_memory_permille", c.wgmma_memory_permille, {0, FittedTo::matmuls});
+  visit("wgmma_quad_permille", c.wgmma_quad_permille, {1, FittedTo::matmuls});
 }
 
 template <class C, class F>

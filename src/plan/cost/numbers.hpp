@@ -69,11 +69,13 @@ struct GemmGpuCost {
   std::uint32_t mma_rate;             // the same by mma.sync
   std::uint32_t wgmma_rate;           // the same of warpgroups' products
   std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
+  std::uint32_t wgmma_latency;        // from the start of a step's copies until they are there
   std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
-  std::uint32_t wgmma_stored;         // elements of the result stored per clock, while nothing is multiplied
+  std::uint32_t wgmma_stored;         // elements of the result stored in 16 clocks, while nothing is multiplied
   std::uint32_t wgmma_exchange;       // a cluster along K that adds up its sums, beside what it stores
   std::uint32_t wgmma_copied;         // an access of the invocations that copy, where no tensor map does
-  std::uint32_t wgmma_converted;      // the same, through registers
+  std::uint32_t wgmma_converted;      // beside it: of a run that is converted or turned in registers
+  std::uint32_t wgmma_second_step;    // second_step of its partial sums
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
   std::uint32_t dot_rate;             // int8 multiply-adds per clock by integer dot products
@@ -95,6 +97,13 @@ struct GemmGpuCost {
   std::uint32_t ragged;                  // coopmat2: tiles at the edges are clamped
   std::uint32_t short_accesses;          // coopmat2: rows are no multiples of 16 bytes
   std::uint32_t narrow_gather_permille;  // of the cost, added where an operand is gathered for a tile of 16
+  // Of matmul_wgmma.
+  std::uint32_t wgmma_overlapped_permille;  // of a tile's stores, what stays where others multiply beside them
+  std::uint32_t wgmma_epilogue_permille;    // of the same, added for an epilogue
+  std::uint32_t wgmma_narrow_permille;      // of the same, added for each access of a run beyond its first
+  std::uint32_t wgmma_swapped_permille;     // factor on a swapped row's stores
+  std::uint32_t wgmma_memory_permille;      // of the shorter of the DRAM's and the multiprocessors' time, not hidden
+  std::uint32_t wgmma_quad_permille;        // of the clusters of four that the multiprocessors could hold
 };
 
 // Picoseconds of one core of a CPU.

@@ -83,9 +83,10 @@ struct GemmConfig {
   // multiplies while another stores.
   struct {
     std::uint32_t resident = 1, cluster = 1, cluster_k = 1;
-    bool overlapped = false;
-    // Accesses of an invocation in a step of operands that no tensor map copies: those that cp.async puts into their
-    // place, and those that pass through registers.
+    bool overlapped = false, swapped = false;
+    std::uint32_t ahead = 1;   // steps whose copies are in flight
+    // Of operands that no tensor map copies: an invocation's accesses in a step, and the runs of these that are
+    // converted or turned in registers.
     std::uint32_t copied = 0, converted = 0;
   } warpgroups;
   // These are for the cost.

@@ -73,11 +73,42 @@ std::uint64_t bytes_once(const GemmContext& c) {
 std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const GemmConfig& d, std::uint64_t clocks,
                            std::uint64_t start) {
   const GemmGpuCost& model = numbers.gemm;
-  clocks = std::max(clocks, bytes_once(c) / model.dram_bytes + start);
+  const std::uint64_t memory = bytes_once(c) / model.dram_bytes + start;
+  const bool warpgroups = d.unit == Unit::wgmma;
+  const std::uint64_t beside = warpgroups ? std::min(clocks, memory) * model.wgmma_memory_permille / 1000 : 0;
+  clocks = std::max(clocks, memory) + beside;
   if (const std::uint64_t split = split_elements(c, d); split != 0)
-    clocks += model.second_step + sums_clocks(c, model, split * 4, d.tail_rows != 0);
+    clocks += (warpgroups ? model.wgmma_second_step : model.second_step) +
+              sums_clocks(c, model, split * 4, d.tail_rows != 0);
   return static_cast<std::int64_t>(clamped(clamped(clocks, model.clock_picoseconds) / 1000,
                                            1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
+}
+
+// Workgroups of matmul_wgmma that run at the same time, of those along K only one. Of clusters of four the device holds
+// fewer than its multiprocessors could: they do not cross its partitions.
+std::uint64_t warpgroup_places(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
+  const auto& w = d.warpgroups;
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
+  std::uint64_t clusters = std::max<std::uint64_t>(1, multiprocessors / w.cluster);
+  if (w.cluster == 4) clusters = std::max<std::uint64_t>(1, clusters * numbers.gemm.wgmma_quad_permille / 1000);
+  return clusters * w.cluster / w.cluster_k;
+}
+
+// The stores of one tile, on average: narrow accesses are made for elements inside the result only.
+std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, const GemmConfig& d,
+                               std::uint64_t tiles) {
+  std::uint64_t sixteenths = std::uint64_t{16} * d.tile_m * d.tile_n;
+  if (d.splits == 1) {
+    const std::uint64_t widest = std::min<std::uint64_t>(8, 16 / type_bytes(c.out_type));
+    const std::uint64_t more = std::max<std::uint64_t>(1, widest / std::max(1u, d.width_d)) - 1;
+    const std::uint64_t elements = clamped(static_cast<std::uint64_t>(c.gemm.m), static_cast<std::uint64_t>(c.gemm.n)) *
+                                   static_cast<std::uint64_t>(c.gemm.batch) / tiles;
+    sixteenths += elements * 16 * more * model.wgmma_narrow_permille / 1000;
+  }
+  std::uint64_t clocks = sixteenths / model.wgmma_stored;
+  if ((c.epilogue & ~(GEMM_EPILOGUE_A_SCALE | GEMM_EPILOGUE_BATCHED)) != 0)
+    clocks += clocks * model.wgmma_epilogue_permille / 1000;
+  return d.warpgroups.swapped ? clocks * model.wgmma_swapped_permille / 1000 : clocks;
 }
 
 // Warpgroups that multiply beside one that copies: a tile's copies are ahead of its products, so that a step takes the
@@ -85,9 +116,8 @@ std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const
 std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
   const GemmGpuCost& model = numbers.gemm;
   const auto& w = d.warpgroups;
-  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
-  const std::uint64_t places = std::max<std::uint64_t>(1, multiprocessors / w.cluster) * w.cluster / w.cluster_k;
   const std::uint64_t tiles = gemm_tiles(c, d) * d.splits * gemm_batches(c);
+  const std::uint64_t waves = ceil_div(tiles, warpgroup_places(c, numbers, d));  // of one tile per multiprocessor
   const std::uint64_t steps =
       ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), std::uint64_t{d.splits} * w.cluster_k);
   const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, numbers, d);
@@ -95,15 +125,17 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
       std::uint64_t{w.copied} * model.wgmma_copied + std::uint64_t{w.converted} * model.wgmma_converted;
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
-  const std::uint64_t stored = std::uint64_t{d.tile_m} * d.tile_n / model.wgmma_stored;
-  const std::uint64_t step = std::max<std::uint64_t>({multiply, copy, load, 1});
-  const std::uint64_t waves = ceil_div(tiles, places);  // of one tile per multiprocessor
+  const auto step = [&](std::uint64_t resident) {
+    return std::max<std::uint64_t>(
+        {resident * multiply, resident * copy, resident * load, model.wgmma_latency / w.ahead, 1});
+  };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
-  const std::uint64_t multiplied = clamped(steps, step);
+  std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));
   // Where several workgroups or warpgroups take turns, one stores while another multiplies, but for the last.
-  const bool overlapped = w.overlapped || w.resident > 1;
-  std::uint64_t clocks = clamped(whole, w.resident * multiplied) + last * multiplied;
-  clocks += overlapped ? stored + clamped(waves - 1, stored / 4) : clamped(waves, stored);
+  const std::uint64_t stored = warpgroup_stores(c, model, d, tiles);
+  clocks += w.overlapped || w.resident > 1
+                ? stored + clamped(waves - 1, stored * model.wgmma_overlapped_permille / 1000)
+                : clamped(waves, stored);
   clocks += model.wgmma_start;
   // A workgroup of a cluster along K has one tile: each wave starts anew.
   if (w.cluster_k > 1) clocks += clamped(waves, model.wgmma_exchange) + clamped(waves - 1, model.wgmma_start);

@@ -90,11 +90,13 @@ std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_
 
 // How invocations load an operand (shaders/gemm/wgmma_stage.cuh).
 struct Loads {
-  std::uint32_t run = 0;    // elements of an item
-  std::uint32_t items = 0;  // of an invocation in a step; 0: a tensor map copies the operand
-  std::uint32_t slot = 0;   // bytes that the workgroup keeps of it, for each step in flight
-  bool direct = false;      // items go to their places by cp.async
-  bool shifted = false;     // they begin at no multiple of 4 bytes
+  std::uint32_t run = 0;       // elements of an item
+  std::uint32_t items = 0;     // of an invocation in a step; 0: a tensor map copies the operand
+  std::uint32_t slot = 0;      // bytes that the workgroup keeps of it, for each step in flight
+  std::uint32_t accesses = 0;  // of an item
+  bool direct = false;         // items go to their places by cp.async
+  bool shifted = false;        // they begin at no multiple of 4 bytes
+  bool converted = false;      // or turned
 };
 Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   if (!staged(c, b)) return {};
@@ -106,7 +108,9 @@ Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   if (loads.shifted && !turned) loads.run = converted ? 8 : 16 / type_bytes(c.type);
   loads.items = MATMUL_WGMMA_ITEMS(tile, loads.run, type_bytes(c.type), turned);
   loads.direct = !turned && !converted && !loads.shifted;
+  loads.converted = turned || converted;
   const std::uint32_t kept = MATMUL_WGMMA_ACCESS_BYTES(type, loads.run) + (loads.shifted ? 4 : 0);
+  loads.accesses = loads.shifted ? kept / 4 : (kept + 15) / 16;
   if (!loads.direct) loads.slot = loads.items * kept * MATMUL_WGMMA_WARPGROUP;
   return loads;
 }
@@ -202,9 +206,12 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
   d.staging.registers.fragments = 16;  // a run of 8 sums that is stored, and what its epilogue reads
   d.unit = Unit::wgmma;
-  d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong};
-  for (const Loads& loads : {loads_a, loads_b})
-    (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.items;
+  d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong,
+                  .swapped = r.swapped, .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
+  for (const Loads& loads : {loads_a, loads_b}) {
+    d.warpgroups.copied += loads.items * loads.accesses;
+    if (loads.converted) d.warpgroups.converted += loads.items;
+  }
   d.table = CostTable::matmul_wgmma;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_WGMMA_SPEC_SUB_M, r.sub_m()},
                                   {MATMUL_WGMMA_SPEC_CONSUMERS, r.consumers},
@@ -252,7 +259,9 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   GemmEstimate e;
   const std::uint64_t sector = c.profile.transaction_bytes.value_or(32);
   const std::uint64_t bytes =
-      std::uint64_t{d.tile_k} * (r.tile_m * type_bytes(c.a_type) + r.tile_n * type_bytes(c.b_type));
+      static_cast<std::uint64_t>(d.tile_k) *
+      (static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_m, c.gemm.m)) * type_bytes(c.a_type) +
+       static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_n, c.gemm.n)) * type_bytes(c.b_type));
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / sector;
   e.interior.load_requests = 2;
   return e;
