@@ -58,6 +58,49 @@ __device__ __forceinline__ void store_eight(const GemmPush& push, const Target& 
   }
 }
 
+// Whether the epilogue is applied to the pairs of columns that a lane has: results of 2 bytes then change lanes as
+// words, half as many as the sums.
+constexpr bool kOutPairs = (kOutType == SECTILE_TYPE_F16 || kOutType == SECTILE_TYPE_BF16) && kWidthD == 8u &&
+                           !kHasAddends && kFlattenedBatch == 0u;
+
+// The same as gather_columns() for words of two columns: before, w[g] is the lane's pair of group g; after, the lane has
+// the four pairs of its group.
+__device__ __forceinline__ void gather_pairs(uint (&w)[4]) {
+#pragma unroll
+  for (uint bit = 1u; bit <= 2u; bit *= 2u) {
+    const bool upper = (threadIdx.x & bit) != 0u;
+#pragma unroll
+    for (uint g = 0u; g < 4u; ++g) {
+      if ((g & bit) != 0u) continue;
+      uint &low = w[g], &high = w[g ^ bit];
+      const uint got = subgroup_xor(upper ? low : high, bit);
+      if (upper) low = got;
+      else high = got;
+    }
+  }
+}
+// Applies the epilogue to a lane's columns of `count`, at most 32, of row m from column n on, and trades them.
+__device__ __forceinline__ void finish_pairs(const GemmPush& push, const Target& target, uint m, uint n,
+                                             const acc_t (&v)[8], const uint count, uint (&w)[4]) {
+  // Vectors are read inside the result alone. Its number of columns is a multiple of 8.
+  const uint row = min(m, size_m(push) - 1u), last = columns(push) - 2u;
+#pragma unroll
+  for (uint g = 0u; g < 4u; ++g) {
+    w[g] = 0u;
+    if (8u * g >= count) continue;
+    const uint column = min(n + 8u * g + threadIdx.x % 4u * 2u, last);
+    w[g] = pack_pair(kOutType, finished(push, target, v[2u * g], row, column, 0.0f, 0.0f),
+                     finished(push, target, v[2u * g + 1u], row, column + 1u, 0.0f, 0.0f));
+  }
+  gather_pairs(w);
+}
+__device__ __forceinline__ void store_pairs(const GemmPush& push, const Target& target, const Eight& at,
+                                            const uint (&w)[4]) {
+  if (!at.stored || at.m >= size_m(push) || at.n >= columns(push)) return;
+  store_raw(target.d, offset_of(push, target, at.m, at.n, ldd(push), d_batch(push)) * 2u, 16u,
+            {{w[0], w[1], w[2], w[3]}});
+}
+
 // Of `count` columns, at most 32, of row m from column n on: where a lane's eight are after gather_columns().
 __device__ __forceinline__ Eight eight_columns(uint m, uint n, const uint count) {
   const uint first = threadIdx.x % 4u * 8u;
@@ -91,6 +134,12 @@ __device__ __forceinline__ void gather_rows(acc_t (&v)[8]) {
 __device__ __forceinline__ void store_columns(const GemmPush& push, const Target& target, uint m, uint n,
                                               acc_t (&v)[8], const uint count = 32u) {
   const Eight at = eight_columns(m, n, count);
+  SECTILE_IF_CONSTEXPR (kOutPairs) {
+    uint w[4];
+    finish_pairs(push, target, m, n, v, count, w);
+    store_pairs(push, target, at, w);
+    return;
+  }
   const EightAddends addends = load_eight_addends(push, target, at);
   gather_columns(v);
   store_eight(push, target, at, v, addends);

@@ -50,6 +50,12 @@
 #define MATMUL_WGMMA_ITEMS(tile, run, element_bytes, turned)   \
   ((turned) ? ((tile) * 2u + 127u) / 128u * 16u                \
             : (tile) * MATMUL_WGMMA_LINE / ((run) * (element_bytes)) / MATMUL_WGMMA_WARPGROUP)
+// Of what is shifted: lines that are contiguous in global memory, bytes of each, and bytes that the workgroup keeps.
+#define MATMUL_WGMMA_SOURCES(tile, tile_k, along_k, turned) \
+  ((turned) ? (tile_k) : (along_k) ? (tile) : MATMUL_WGMMA_BLOCKS(tile) * (tile_k))
+#define MATMUL_WGMMA_SOURCE_BYTES(type, tile, tile_k, along_k, turned) \
+  MATMUL_WGMMA_ACCESS_BYTES(type, (turned) ? (tile) : (along_k) ? (tile_k) : MATMUL_WGMMA_ACROSS(tile))
+#define MATMUL_WGMMA_KEPT_BYTES(sources, bytes) (((sources) * ((bytes) + 4u) + 15u) / 16u * 16u)
 // Bytes behind the stages: a pair of barriers for each.
 #define MATMUL_WGMMA_BARRIER_BYTES(stages) (16u * (stages))
 

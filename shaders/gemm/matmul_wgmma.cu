@@ -151,9 +151,6 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
   release(done, cluster);
 }
 
-// Named barriers: of the consumers, then one for the turn of each.
-constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup;
-
 // ---- results
 
 // The columns are stored 32 at a time. Which of the lane's sums is its column j of block b, of row r of the two.
@@ -177,6 +174,42 @@ __device__ __forceinline__ void gather_eight(acc_t (&v)[8]) {
   else gather_columns(v);
 }
 
+// The lane's share of block b of row r of part p.
+__device__ __forceinline__ void take_eight(const Sums& sums, uint p, const uint r, const uint b, acc_t (&v)[8]) {
+#pragma unroll
+  for (uint j = 0u; j < 8u; ++j) {
+    const uint sum = sum_of(r, b, j);
+    v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
+  }
+}
+
+// The epilogue before the lanes trade: see kOutPairs. Several shares are in flight at a time: of each block both rows,
+// which have the same columns. An activation's own registers leave room for one.
+__device__ __forceinline__ void store_sums_in_pairs(const GemmPush& push, const Tile& t, uint row, const Sums& sums) {
+  const Target target = target_of(push, t);
+  constexpr bool heavy = kActivation > SECTILE_ACTIVATION_RELU;
+  constexpr uint together = heavy ? 1u : 4u, count = kColumns < 32u ? kColumns : 32u;
+#pragma unroll
+  for (uint p = 0u; p < kParts; ++p)
+#pragma unroll
+    for (uint first = 0u; first < 2u * kBlocks; first += together) {
+      uint w[together][4];
+#pragma unroll
+      for (uint i = 0u; i < together; ++i) {
+        const uint share = first + i, r = heavy ? share / kBlocks : share % 2u, b = heavy ? share % kBlocks : share / 2u;
+        if (share >= 2u * kBlocks) continue;
+        acc_t v[8];
+        take_eight(sums, p, r, b, v);
+        finish_pairs(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, count, w[i]);
+      }
+#pragma unroll
+      for (uint i = 0u; i < together; ++i) {
+        const uint share = first + i, r = heavy ? share / kBlocks : share % 2u, b = heavy ? share % kBlocks : share / 2u;
+        if (share < 2u * kBlocks) store_pairs(push, target, eight_of(t, row, p, r, b), w[i]);
+      }
+    }
+}
+
 __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row, const Sums& sums) {
   const Target target = target_of(push, t);
   constexpr uint together = kHasAddends ? 4u : 1u;   // blocks whose addends are in flight at a time
@@ -195,11 +228,7 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
           const uint b = first + i;
           if (b >= kBlocks) continue;
           acc_t v[8];
-#pragma unroll
-          for (uint j = 0u; j < 8u; ++j) {
-            const uint sum = sum_of(r, b, j);
-            v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
-          }
+          take_eight(sums, p, r, b, v);
           gather_eight(v);
           store_eight(push, target, eight_of(t, row, p, r, b), v, addends[i]);
         }
@@ -257,6 +286,7 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
     multiply_steps(stages, cluster, row, steps, sums);
     if (kPingpong != 0u) come_to_barrier(kFirstTurn + (consumer ^ 1u), kTurn);
     SECTILE_IF_CONSTEXPR (kClusterK > 1u) store_added(push, t, cluster, stages.memory, row, sums, consumer);
+    else SECTILE_IF_CONSTEXPR (kOutPairs && !kSwapped) store_sums_in_pairs(push, t, row, sums);
     else store_sums(push, t, row, sums);
   }
 }

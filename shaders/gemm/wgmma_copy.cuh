@@ -27,6 +27,8 @@ constexpr bool kStagedB = false;
 #define MAP_ARGUMENTS , MAP_POINTERS
 
 constexpr bool kStaged = kStagedA || kStagedB;
+// Named barriers: of the consumers, then one for the turn of each, and of the warpgroup that copies.
+constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup, kCopiersBarrier = 4u;
 constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB);
 // Arrivals that complete a barrier: those who fill a stage, and the warps that release it. Each workgroup whose copies
 // reach a stage waits until it is free.
@@ -165,9 +167,13 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
         continue;
       }
       SECTILE_WITH(await_copy_groups, kAhead - 1u)();
+      // orders all invocations' copies of the step's lines before their loads
+      if (kShiftedA || kShiftedB) named_barrier(kCopiersBarrier, kWarpgroup);
       finish_loads(push, behind.stage, behind.t, slot_behind);
       publish_to_copies();   // to the products, which read workgroup memory as copies do
       arrive(full_of(behind.stage));
+      // orders those loads before the copies of a later step to the same place
+      if (kShiftedA || kShiftedB) named_barrier(kCopiersBarrier, kWarpgroup);
       next_step(push, cluster, behind);
       slot_behind = slot_behind + 1u == kAhead ? 0u : slot_behind + 1u;
       --begun;

@@ -1,8 +1,8 @@
 // Operands that matmul_wgmma's invocations load, in items. What can be copied as it lies goes to its place by cp.async,
 // an access an item. What is converted or turned goes by cp.async to memory that only the same invocation uses, a slot
 // for each step in flight, and from there through registers. So does what begins at no multiple of 4 bytes (SHIFTED_A,
-// SHIFTED_B): an item's aligned words of 4 bytes, whose bytes are shifted together afterwards. The first of them may have
-// up to 3 bytes in front of the item.
+// SHIFTED_B): of each line that is contiguous in global memory the aligned words of 4 bytes, which the warpgroup copies
+// side by side. An item's bytes are shifted together afterwards. A line's first word may have up to 3 bytes in front of it.
 #include "lib/copy.cuh"
 
 constexpr uint kAhead = sectile_constant(MATMUL_WGMMA_SPEC_AHEAD, 1u);
@@ -16,7 +16,6 @@ struct Loaded {
   uint run;             // elements of an item; of what is turned an item has four rows
   uint access, staged;  // bytes of an item in global memory, and in its place
   bool direct;
-  uint kept, piece;     // bytes that are kept of an item, in accesses of so many
   uint line;
   uint items;           // of an invocation
   uint slot;            // bytes
@@ -24,6 +23,9 @@ struct Loaded {
   uint runs, lines;
   uint blocks;          // of kTileK lines
   uint block_items;
+  // Of what is shifted: lines that are contiguous in global memory, their words of 4 bytes, and bytes from one to the
+  // next where they are kept. A line that begins inside a word has another word.
+  uint sources, words, pitch;
 };
 __device__ constexpr Loaded loaded(const bool b) {
   Loaded l{};
@@ -38,51 +40,46 @@ __device__ constexpr Loaded loaded(const bool b) {
   l.access = MATMUL_WGMMA_ACCESS_BYTES(l.type, l.run);
   l.staged = l.run * kElementBytes;
   l.direct = !l.converted && !l.turned && !l.shifted;
-  l.kept = l.shifted ? l.access + 4u : l.access;
-  l.piece = l.shifted ? 4u : l.access;
   l.line = l.along_k ? kLine : MATMUL_WGMMA_ACROSS(l.tile) * kElementBytes;
   l.items = MATMUL_WGMMA_ITEMS(l.tile, l.run, kElementBytes, l.turned);
-  l.slot = l.direct ? 0u : l.items * l.kept * kWarpgroup;
   l.runs = l.line / l.staged;
   l.lines = kWarpgroup / l.runs;
   l.blocks = l.along_k ? 1u : l.tile * kElementBytes / l.line;
   l.block_items = l.items / l.blocks;
+  l.sources = MATMUL_WGMMA_SOURCES(l.tile, kTileK, l.along_k, l.turned);
+  l.words = MATMUL_WGMMA_SOURCE_BYTES(l.type, l.tile, kTileK, l.along_k, l.turned) / 4u;
+  l.pitch = 4u * l.words + 4u;
+  l.slot = l.direct    ? 0u
+           : l.shifted ? MATMUL_WGMMA_KEPT_BYTES(l.sources, 4u * l.words)
+                       : l.items * l.access * kWarpgroup;
   return l;
 }
 constexpr uint kSlotA = kStagedA ? loaded(false).slot : 0u, kSlotB = kStagedB ? loaded(true).slot : 0u;
 
-// The memory of this invocation in a slot: of each piece of an item the invocations' accesses follow each other.
+// The operand's memory in a slot.
 template <bool b>
-__device__ __forceinline__ uint own_place(const Stages& stage, uint slot, uint item, uint piece = 0u) {
-  constexpr Loaded l = loaded(b);
-  return stage.own + slot * (kSlotA + kSlotB) + (b ? kSlotA : 0u) +
-         ((item * (l.kept / l.piece) + piece) * kWarpgroup + threadIdx.x) * l.piece;
+__device__ __forceinline__ uint slot_of(const Stages& stage, uint slot) {
+  return stage.own + slot * (kSlotA + kSlotB) + (b ? kSlotA : 0u);
 }
-// Begins an item's copies. `bytes`: of the item so many are inside the operand, at least one where `inside`.
+// This invocation's part of it: of each item the invocations' accesses follow each other.
 template <bool b>
-__device__ __forceinline__ void begin_item(const Stages& stage, uint slot, uint item, uint64 from, uint bytes,
-                                           bool inside) {
+__device__ __forceinline__ uint own_place(const Stages& stage, uint slot, uint item) {
   constexpr Loaded l = loaded(b);
-  SECTILE_IF_CONSTEXPR (!l.shifted) {
-    copy_part(own_place<b>(stage, slot, item), from, l.access, inside ? l.access : 0u);
-    return;
-  }
-  const uint end = inside ? (uint(from) & 3u) + bytes : 0u;
-#pragma unroll
-  for (uint w = 0u; w < l.kept / 4u; ++w)
-    copy_part(own_place<b>(stage, slot, item, w), (from & ~uint64(3u)) + 4u * w, 4u, min(end - min(end, 4u * w), 4u));
+  return slot_of<b>(stage, slot) + (item * kWarpgroup + threadIdx.x) * l.access;
 }
-// Its bytes, zeros where they are not inside.
+// An item's bytes, zeros where they are not inside the operand. `source`: its line, of what is shifted; `byte`: of the
+// line, a multiple of 4; `from`: its address.
 template <bool b>
-__device__ __forceinline__ uvec4 kept_item(const Stages& stage, uint slot, uint item, uint64 from) {
+__device__ __forceinline__ uvec4 kept_item(const Stages& stage, uint slot, uint item, uint source, uint byte,
+                                           uint64 from) {
   constexpr Loaded l = loaded(b);
   SECTILE_IF_CONSTEXPR (!l.shifted) return load_place(own_place<b>(stage, slot, item), l.access);
-  const uint bits = 8u * (uint(from) & 3u);
+  const uint place = slot_of<b>(stage, slot) + source * l.pitch + byte, bits = 8u * (uint(from) & 3u);
   uvec4 raw = {};
-  uint word = load_place(own_place<b>(stage, slot, item), 4u)[0];
+  uint word = load_place(place, 4u)[0];
 #pragma unroll
   for (uint w = 0u; w < l.access / 4u; ++w) {
-    const uint next = load_place(own_place<b>(stage, slot, item, w + 1u), 4u)[0];
+    const uint next = load_place(place + 4u * w + 4u, 4u)[0];
     raw[w] = __funnelshift_r(word, next, bits);
     word = next;
   }
@@ -158,17 +155,73 @@ __device__ __forceinline__ Turned turned_of(const Source& s, const uint number) 
   return u;
 }
 
+// A line of what is shifted: its address, and how many bytes of it are inside the operand.
+struct SourceLine {
+  uint64 from;
+  uint bytes;
+};
+template <bool b>
+__device__ __forceinline__ SourceLine source_line(const Source& s, uint number) {
+  constexpr Loaded l = loaded(b);
+  const uint block = l.along_k || l.turned ? 0u : number / kTileK, row = block * (l.line / kElementBytes);
+  const uint outer = number - block * kTileK;   // of the lines, row or k
+  const uint count = l.along_k ? min(s.k, kTileK) : min(s.rows - min(row, s.rows), l.turned ? l.tile : l.line / kElementBytes);
+  return {s.base + run_at(l.type, outer * s.ld + row),
+          outer < (l.along_k ? s.rows : s.k) ? run_bytes(l.type, count + (l.type == SECTILE_TYPE_Q4 ? 1u : 0u)) : 0u};
+}
+template <bool b>
+__device__ __forceinline__ void begin_word(const Stages& stage, const Source& s, uint slot, uint number, uint word) {
+  const SourceLine line = source_line<b>(s, number);
+  const uint end = line.bytes != 0u ? (uint(line.from) & 3u) + line.bytes : 0u;
+  copy_part(slot_of<b>(stage, slot) + number * loaded(b).pitch + 4u * word, (line.from & ~uint64(3u)) + 4u * word, 4u,
+            min(end - min(end, 4u * word), 4u));
+}
+// All words but the lines' last ones of a step that is inside the operand. An invocation has the same word of every so
+// many-th line.
+template <bool b>
+__device__ __forceinline__ void begin_lines_inside(const Stages& stage, const Source& s, uint slot) {
+  constexpr Loaded l = loaded(b);
+  constexpr uint lines = kWarpgroup / l.words, blocks = l.turned ? 1u : l.blocks, each = l.sources / blocks;
+  const uint line = threadIdx.x / l.words, byte = threadIdx.x % l.words * 4u;
+#pragma unroll
+  for (uint block = 0u; block < blocks; ++block) {
+    uint64 from = s.base + run_at(l.type, line * s.ld + block * (l.line / kElementBytes)) + byte;
+    const uint to = slot_of<b>(stage, slot) + (block * each + line) * l.pitch + byte;
+#pragma unroll
+    for (uint i = 0u; i < each; i += lines, from += run_at(l.type, lines * s.ld))
+      copy_part(to + i * l.pitch, from & ~uint64(3u), 4u, 4u);
+  }
+}
+// Lanes have adjacent words of a line, but for the lines' last ones.
+template <bool b>
+__device__ __forceinline__ void begin_lines(const Stages& stage, const Source& s, uint slot) {
+  constexpr Loaded l = loaded(b);
+  static_assert(l.sources * l.words % kWarpgroup == 0u);
+  if (kWarpgroup % l.words == 0u && s.rows >= l.tile && s.k >= kTileK) {
+    begin_lines_inside<b>(stage, s, slot);
+  } else {
+#pragma unroll 4
+    for (uint i = threadIdx.x; i < l.sources * l.words; i += kWarpgroup)
+      begin_word<b>(stage, s, slot, i / l.words, i % l.words);
+  }
+#pragma unroll
+  for (uint i = threadIdx.x; i < l.sources; i += kWarpgroup) begin_word<b>(stage, s, slot, i, l.words);
+}
+
 template <bool b>
 __device__ __forceinline__ void begin_operand(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   constexpr Loaded l = loaded(b);
   const Source s = source_at<b>(push, t);
-  SECTILE_IF_CONSTEXPR (l.turned) {
+  SECTILE_IF_CONSTEXPR (l.shifted) {
+    begin_lines<b>(stage, s, slot);
+  } else SECTILE_IF_CONSTEXPR (l.turned) {
 #pragma unroll
     for (uint i = 0u; i < l.items; i += kTurnedK) {
       Turned unit = turned_of<b>(s, i / kTurnedK);
 #pragma unroll
       for (uint k = 0u; k < kTurnedK; ++k, unit.from += s.ld)
-        if (unit.k < kTileK) begin_item<b>(stage, slot, i + k, unit.from, min(unit.rows, 4u), k < unit.inside);
+        if (unit.k < kTileK)
+          copy_part(own_place<b>(stage, slot, i + k), unit.from, l.access, k < unit.inside ? l.access : 0u);
     }
   } else {
 #pragma unroll
@@ -176,12 +229,9 @@ __device__ __forceinline__ void begin_operand(const GemmPush& push, const Stages
       Items items = items_of<b>(s, block);
 #pragma unroll
       for (uint i = 0u; i < l.block_items; ++i, items.from += items.step) {
-        const bool inside = i < items.inside;
-        SECTILE_IF_CONSTEXPR (l.direct)
-          copy_part(place_of<b>(b ? b_of(stage) : a_of(stage), items, i), items.from, l.access, inside ? l.access : 0u);
-        else
-          begin_item<b>(stage, slot, block * l.block_items + i, items.from,
-                        run_bytes(l.type, items.elements + (l.type == SECTILE_TYPE_Q4 ? 1u : 0u)), inside);
+        const uint to = l.direct ? place_of<b>(b ? b_of(stage) : a_of(stage), items, i)
+                                 : own_place<b>(stage, slot, block * l.block_items + i);
+        copy_part(to, items.from, l.access, i < items.inside ? l.access : 0u);
       }
     }
   }
@@ -206,7 +256,9 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
       uvec4 raw[together];
 #pragma unroll
       for (uint i = 0u; i < together; ++i, items.from += items.step)
-        raw[i] = kept_item<b>(stage, slot, block * l.block_items + first + i, items.from);
+        raw[i] = kept_item<b>(stage, slot, block * l.block_items + first + i,
+                              block * kTileK + threadIdx.x / l.runs + (first + i) * l.lines,
+                              run_bytes(l.type, threadIdx.x % l.runs * l.run), items.from);
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
 #ifndef INTEGER
@@ -256,7 +308,7 @@ __device__ __forceinline__ void finish_turned(const GemmPush& push, const Stages
       uint w[4];
 #pragma unroll
       for (uint k = 0u; k < 4u; ++k, unit.from += s.ld)
-        w[k] = kept_item<b>(stage, slot, number * kTurnedK + 4u * g + k, unit.from)[0];
+        w[k] = kept_item<b>(stage, slot, number * kTurnedK + 4u * g + k, unit.k + 4u * g + k, unit.row, unit.from)[0];
       turn_bytes(w);
 #pragma unroll
       for (uint r = 0u; r < 4u; ++r) rows[r][g] = w[r];

@@ -24,6 +24,15 @@ __device__ __forceinline__ float float_for_bf16(int v) {
 }
 
 // Rounds to nearest, ties to even; a NaN stays a NaN.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+__device__ __forceinline__ uint pack_pair(const uint type, float a, float b) {
+  uint pair;
+  if (type == SECTILE_TYPE_F16) asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(b), "f"(a));
+  else asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(b), "f"(a));
+  return pair;
+}
+__device__ __forceinline__ uint float_to_bf16(float v) { return pack_pair(SECTILE_TYPE_BF16, v, 0.0f); }
+#else
 __device__ __forceinline__ uint rounded_to_bf16(float v) {            // in the upper half; the lower one is anything
   const uint bits = __float_as_uint(v), rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
   return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : rounded;
@@ -33,6 +42,7 @@ __device__ __forceinline__ uint pack_pair(const uint type, float a, float b) {
   if (type == SECTILE_TYPE_F16) return float_to_half(a) | float_to_half(b) << 16;
   return (rounded_to_bf16(a) >> 16) | (rounded_to_bf16(b) & 0xffff0000u);
 }
+#endif
 __device__ __forceinline__ float unpack_low(const uint type, uint bits) {
   return type == SECTILE_TYPE_F16 ? half_to_float(bits & 0xffffu) : __uint_as_float(bits << 16);
 }

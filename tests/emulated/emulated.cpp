@@ -337,9 +337,10 @@ unsigned first_copied(const unsigned char* source, unsigned read, unsigned bytes
   while (bytes == 4 && first < read && !inside(at + first)) ++first;
   if (tracing) record(Access::Kind::load, source, read, where);
   if (at % bytes == 0 && first < read && inside(at + first) && inside(at + read - 1)) return first;
-  machine.fail(fmt::format("workgroup {},{},{} invocation {}: copy of {} bytes at {:#x} is misaligned or lies outside "
-                           "the step's ranges",
-                           blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, read, at));
+  machine.fail(
+      fmt::format("workgroup {},{},{} invocation {}: copy of {} bytes at {:#x} is misaligned or lies outside "
+                  "the step's ranges",
+                  blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, read, at));
   return read;
 }
 

@@ -134,9 +134,9 @@ inline float fmaf(float a, float b, float c) { return a * b + c; }
 inline float fabsf(float v) { return std::fabs(v); }
 inline float fminf(float a, float b) { return std::fmin(a, b); }
 inline float fmaxf(float a, float b) { return std::fmax(a, b); }
-inline float __expf(float v) { return std::exp(v); }
-// As the device's: by a finite divisor beyond 2^126 it gives 0, and of an infinity a NaN.
-inline float __fdividef(float a, float b) { return std::fabs(b) > 0x1p126f ? a * 0.0f : a / b; }
+inline float exp_of(float v) { return std::exp(v); }
+// As the device's: that of a number beyond 2^126, which is subnormal, is 0.
+inline float reciprocal_of(float v) { return std::fabs(v) > 0x1p126f ? std::copysign(0.0f, v) : 1.0f / v; }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
 inline unsigned __float_as_uint(float v) { return std::bit_cast<unsigned>(v); }
 inline unsigned float_to_half(float v) {

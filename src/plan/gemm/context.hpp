@@ -84,7 +84,7 @@ struct GemmConfig {
   struct {
     std::uint32_t resident = 1, cluster = 1, cluster_k = 1;
     bool overlapped = false, swapped = false;
-    std::uint32_t ahead = 1;   // steps whose copies are in flight
+    std::uint32_t ahead = 1;  // steps whose copies are in flight
     // Of operands that no tensor map copies: an invocation's accesses in a step, and the runs of these that are
     // converted or turned in registers.
     std::uint32_t copied = 0, converted = 0;

@@ -78,8 +78,8 @@ std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const
   const std::uint64_t beside = warpgroups ? std::min(clocks, memory) * model.wgmma_memory_permille / 1000 : 0;
   clocks = std::max(clocks, memory) + beside;
   if (const std::uint64_t split = split_elements(c, d); split != 0)
-    clocks += (warpgroups ? model.wgmma_second_step : model.second_step) +
-              sums_clocks(c, model, split * 4, d.tail_rows != 0);
+    clocks +=
+        (warpgroups ? model.wgmma_second_step : model.second_step) + sums_clocks(c, model, split * 4, d.tail_rows != 0);
   return static_cast<std::int64_t>(clamped(clamped(clocks, model.clock_picoseconds) / 1000,
                                            1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
 }

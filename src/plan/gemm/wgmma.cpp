@@ -93,7 +93,7 @@ struct Loads {
   std::uint32_t run = 0;       // elements of an item
   std::uint32_t items = 0;     // of an invocation in a step; 0: a tensor map copies the operand
   std::uint32_t slot = 0;      // bytes that the workgroup keeps of it, for each step in flight
-  std::uint32_t accesses = 0;  // of an item
+  std::uint32_t accesses = 0;  // of an invocation in a step
   bool direct = false;         // items go to their places by cp.async
   bool shifted = false;        // they begin at no multiple of 4 bytes
   bool converted = false;      // or turned
@@ -109,9 +109,15 @@ Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   loads.items = MATMUL_WGMMA_ITEMS(tile, loads.run, type_bytes(c.type), turned);
   loads.direct = !turned && !converted && !loads.shifted;
   loads.converted = turned || converted;
-  const std::uint32_t kept = MATMUL_WGMMA_ACCESS_BYTES(type, loads.run) + (loads.shifted ? 4 : 0);
-  loads.accesses = loads.shifted ? kept / 4 : (kept + 15) / 16;
-  if (!loads.direct) loads.slot = loads.items * kept * MATMUL_WGMMA_WARPGROUP;
+  const std::uint32_t access = MATMUL_WGMMA_ACCESS_BYTES(type, loads.run), tile_k = tile_k_of(c);
+  loads.accesses = loads.items * ((access + 15) / 16);
+  if (!loads.direct) loads.slot = loads.items * access * MATMUL_WGMMA_WARPGROUP;
+  if (loads.shifted) {
+    const std::uint32_t sources = MATMUL_WGMMA_SOURCES(tile, tile_k, c.along_k(b), turned),
+                        bytes = MATMUL_WGMMA_SOURCE_BYTES(type, tile, tile_k, c.along_k(b), turned);
+    loads.accesses = sources * (bytes / 4 + 1) / MATMUL_WGMMA_WARPGROUP;
+    loads.slot = MATMUL_WGMMA_KEPT_BYTES(sources, bytes);
+  }
   return loads;
 }
 
@@ -206,10 +212,14 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
   d.staging.registers.fragments = 16;  // a run of 8 sums that is stored, and what its epilogue reads
   d.unit = Unit::wgmma;
-  d.warpgroups = {.resident = r.resident, .cluster = r.cluster(), .cluster_k = r.cluster_k, .overlapped = r.pingpong,
-                  .swapped = r.swapped, .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
+  d.warpgroups = {.resident = r.resident,
+                  .cluster = r.cluster(),
+                  .cluster_k = r.cluster_k,
+                  .overlapped = r.pingpong,
+                  .swapped = r.swapped,
+                  .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
   for (const Loads& loads : {loads_a, loads_b}) {
-    d.warpgroups.copied += loads.items * loads.accesses;
+    d.warpgroups.copied += loads.accesses;
     if (loads.converted) d.warpgroups.converted += loads.items;
   }
   d.table = CostTable::matmul_wgmma;
