@@ -151,8 +151,9 @@ __device__ __forceinline__ Places places_of(const GemmPush& push, const Tile& t)
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i)
     if (((b ? kAlongKB : kAlongKA) ? item_of<b>(i).line : item.byte / kElement) < left)
       places.inside |= 1u << (i & 31u);
+  static_assert(!kShiftedA || kTurnA || kNextA % 4u == 0u);
+  static_assert(!kShiftedB || kTurnB || kNextB % 4u == 0u);
   if (b ? kShiftedB : kShiftedA) {
-    static_assert(b ? kTurnB || kNextB % 4u == 0u : kTurnA || kNextA % 4u == 0u);
     const uint base = uint(b ? b_address(push, t, t.k, t.n) : a_address(push, t, t.m, t.k));
     places.lead = (base + ((b ? kTurnB : kTurnA) ? 0u : run_at(b ? kBType : kAType, places.first))) & 3u;
   }

@@ -107,14 +107,14 @@ Side side_of(const GemmContext& c, const Row& r, bool b) {
     s.width = std::min(s.width, 4u);
   else if (c.integer() && s.width == 8 && !c.few_pipelines)
     s.width = s.operand->width(16);
-  const bool as_stored = s.type == c.type && (b || !c.gemm.a_scale);
   if (access_bytes(s.type, s.width) < 4) {
-    s.width = s.turned ? 4 : as_stored ? kChunk / s.element : 8;
+    s.width = s.turned ? 4 : kChunk / s.element;
     s.words = access_bytes(s.type, s.width) / 4 + 1;
   }
   s.item = s.turned ? 4 : s.width * s.element;
   s.staged = {.rows = s.tile, .k = tile_k_of(c, r), .along_k = s.along_k || s.turned, .element_bytes = s.element};
   s.items = s.staged.bytes() / s.item / (s.turned ? s.width : 1);
+  const bool as_stored = s.type == c.type && (b || !c.gemm.a_scale);
   s.copied = has_copies(c) && as_stored && !s.turned && s.words == 0;
   return s;
 }
