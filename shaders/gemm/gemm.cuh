@@ -60,15 +60,17 @@ __device__ __forceinline__ uint64 b_address(const GemmPush& push, const Tile& t,
 
 
 // Converts a raw run of kWidthA elements of A. `k` is the first element's, for a.scale: a run lies along K, or along M
-// where A is transposed. Yields zeros where `inside` is false.
+// where A is transposed. Yields zeros where `inside` is false, and from element number `elements` on: those behind are
+// outside the operand, and so may be their scales.
 __device__ __forceinline__ void convert_a(const GemmPush& push, const uvec4& raw, uint k, bool inside,
-                                          float (&v)[MAX_RUN]) {
+                                          float (&v)[MAX_RUN], uint elements = MAX_RUN) {
   unpack_run(kAType, kWidthA, raw, v);
 #pragma unroll
   for (uint i = 0u; i < kWidthA; ++i) {
-    if (kHasAScale != 0u) v[i] *= load_float(a_scale_address(push), inside ? k + (kTransA == 0u ? i : 0u) : 0u);
+    if (kHasAScale != 0u)
+      v[i] *= load_float(a_scale_address(push), inside ? k + (kTransA == 0u && i < elements ? i : 0u) : 0u);
     if (kHasAScale != 0u || kAType != kType) v[i] = rounded_to(kType, v[i]);
-    if (!inside) v[i] = 0.0f;
+    if (!inside || i >= elements) v[i] = 0.0f;
   }
 }
 
@@ -83,12 +85,12 @@ __device__ __forceinline__ float block_scale(const GemmPush& push, uint n, uint 
 
 // The same for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.
 __device__ __forceinline__ void convert_b(const GemmPush& push, const uvec4& raw, uint k, uint n, bool inside,
-                                          float (&v)[MAX_RUN]) {
+                                          float (&v)[MAX_RUN], uint elements = MAX_RUN) {
   unpack_run(kBType, kWidthB, raw, v);
   if (kBType == SECTILE_TYPE_Q8) {
 #pragma unroll
     for (uint i = 0u; i < kWidthB; ++i)
-      v[i] *= load_float(b_scale_address(push), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
+      v[i] *= load_float(b_scale_address(push), inside ? n + (kTransB == 0u && i < elements ? i : 0u) : 0u);
   } else if (kBType == SECTILE_TYPE_Q4) {
     // Runs lie along K and never cross a block of 32. The last run may extend beyond K; its surplus nibbles are set to
     // zero.
@@ -99,6 +101,6 @@ __device__ __forceinline__ void convert_b(const GemmPush& push, const uvec4& raw
 #pragma unroll
   for (uint i = 0u; i < kWidthB; ++i) {
     if (kBType != kType) v[i] = rounded_to(kType, v[i]);
-    if (!inside) v[i] = 0.0f;
+    if (!inside || i >= elements) v[i] = 0.0f;
   }
 }

@@ -13,5 +13,8 @@
 #define MATMUL_MMA_SPEC_COPY_A 20
 #define MATMUL_MMA_SPEC_COPY_B 21
 #define MATMUL_MMA_SPEC_SHAPES_75 22  // 1: the matrix shapes of sm_75
+// 1: rows (or k) of the operand begin at no multiple of 4 bytes. WIDTH_A, WIDTH_B: the elements of an item
+#define MATMUL_MMA_SPEC_SHIFTED_A 23
+#define MATMUL_MMA_SPEC_SHIFTED_B 24
 
 #endif

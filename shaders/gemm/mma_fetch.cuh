@@ -11,6 +11,8 @@ constexpr uint kStages = sectile_constant(MATMUL_MMA_SPEC_STAGES, 3u);
 constexpr uint kSliceK = sectile_constant(MATMUL_MMA_SPEC_SLICE_K, 1u);
 constexpr bool kCopyA = sectile_constant(MATMUL_MMA_SPEC_COPY_A, 0u) != 0u;
 constexpr bool kCopyB = sectile_constant(MATMUL_MMA_SPEC_COPY_B, 0u) != 0u;
+constexpr bool kShiftedA = sectile_constant(MATMUL_MMA_SPEC_SHIFTED_A, 0u) != 0u;
+constexpr bool kShiftedB = sectile_constant(MATMUL_MMA_SPEC_SHIFTED_B, 0u) != 0u;
 
 #ifdef INTEGER
 constexpr bool kBytes = true;
@@ -30,16 +32,19 @@ constexpr uint kLineB = (kLineAlongB ? kTileK : kTileN) * kElement;
 constexpr uint kSideA = kLinesA * kLineA, kSideB = kLinesB * kLineB;
 constexpr uint kStage = kSideA + kSideB;
 
-// An item is what an invocation stages at a time: a run; of int8 as many runs as fill a word; where int8 is turned, 4 k
-// of a run of rows.
-constexpr uint kItemA = kTurnA || (kBytes && kWidthA < 4u) ? 4u : kWidthA * kElement;   // bytes in a line
-constexpr uint kItemB = kTurnB || (kBytes && kWidthB < 4u) ? 4u : kWidthB * kElement;
+// An item is what an invocation stages at a time: a run; where int8 is turned, 4 k of 4 rows.
+constexpr uint kItemA = kTurnA ? 4u : kWidthA * kElement, kItemB = kTurnB ? 4u : kWidthB * kElement;   // bytes in a line
 constexpr uint kItemsA = kSideA / kItemA / (kTurnA ? kWidthA : 1u), kItemsB = kSideB / kItemB / (kTurnB ? kWidthB : 1u);
 constexpr uint kLoadsA = (kItemsA + kWorkgroup - 1u) / kWorkgroup, kLoadsB = (kItemsB + kWorkgroup - 1u) / kWorkgroup;
 
 // Items of a line, and lines from an invocation's item to its next one (not where int8 is turned).
 constexpr uint kEachA = kLineA / kItemA, kEachB = kLineB / kItemB;
 constexpr uint kNextA = kWorkgroup / kEachA, kNextB = kWorkgroup / kEachB;
+
+// What begins at no multiple of 4 bytes is loaded in aligned words, one more than an item has. The first may begin up to 3
+// bytes in front of the item. They wait in two uvec4 each: the first four and the fifth; where int8 is turned, the first
+// and the second of each k.
+constexpr uint kHeldA = kShiftedA ? 2u : 1u, kHeldB = kShiftedB ? 2u : 1u;
 
 // Whether elements change on their way.
 constexpr bool kConvertA = !kBytes && (kAType != kType || kHasAScale != 0u), kConvertB = !kBytes && kBType != kType;
@@ -100,11 +105,11 @@ template <bool b>
 __device__ __forceinline__ uint item_k(Item item) {
   return (b ? kLineAlongB : kLineAlongA) ? item.byte / kElement : item.line;
 }
-// Its row (column) from the tile's first on; beyond the operand, the last run's.
+// Its row (column) from the tile's first on; beyond the operand, the last run's, or the last one.
 template <bool b>
 __device__ __forceinline__ uint item_across(Item item, uint left) {
   const uint across = (b ? kLineAlongB : kLineAlongA) ? item.line : item.byte / kElement;
-  const uint span = (b ? kAlongKB : kAlongKA) ? 1u : b ? kWidthB : kWidthA;
+  const uint span = (b ? kAlongKB || kShiftedB : kAlongKA || kShiftedA) ? 1u : b ? kWidthB : kWidthA;
   return min(across, left - span);
 }
 
@@ -131,20 +136,27 @@ __device__ __forceinline__ uint rows_left(const GemmPush& push, const Tile& t) {
 }
 
 // Where an invocation's items lie: the element offset of the first from the step's first element, and a bit for each
-// item whose rows (columns) are inside the operand. An offset for each item would take too many registers.
+// item whose rows (columns) are inside the operand. An offset for each item would take too many registers. `lead`: the
+// first item begins so many bytes behind a multiple of 4, and so do the others, which are whole words apart.
 struct Places {
-  uint first, inside;
+  uint first, inside, lead;
 };
 template <bool b>
 __device__ __forceinline__ Places places_of(const GemmPush& push, const Tile& t) {
   const uint ld = ld_of<b>(push), left = rows_left<b>(push, t);
   const Item item = item_of<b>(0u);
   Places places = {(b ? kAlongKB : kAlongKA) ? item.line * ld + item_k<b>(item)
-                                             : item_k<b>(item) * ld + item.byte / kElement, 0u};
+                                             : item_k<b>(item) * ld + item.byte / kElement, 0u, 0u};
 #pragma unroll
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i)
     if (((b ? kAlongKB : kAlongKA) ? item_of<b>(i).line : item.byte / kElement) < left)
       places.inside |= 1u << (i & 31u);
+  static_assert(!kShiftedA || kTurnA || kNextA % 4u == 0u);
+  static_assert(!kShiftedB || kTurnB || kNextB % 4u == 0u);
+  if (b ? kShiftedB : kShiftedA) {
+    const uint base = uint(b ? b_address(push, t, t.k, t.n) : a_address(push, t, t.m, t.k));
+    places.lead = (base + ((b ? kTurnB : kTurnA) ? 0u : run_at(b ? kBType : kAType, places.first))) & 3u;
+  }
   return places;
 }
 template <bool b>
@@ -182,6 +194,112 @@ __device__ __forceinline__ void copy_items(const GemmPush& push, const Tile& t, 
   }
 }
 
+// ---- in words that are shifted together
+
+// How many elements of an item are inside the operand; those that follow it count too.
+template <bool b>
+__device__ __forceinline__ uint elements_inside(const GemmPush& push, const Tile& t, const Cursor& c, Item item) {
+  const bool along = b ? kAlongKB : kAlongKA;
+  const uint at = along ? item_k<b>(item) : (b ? kTurnB : kTurnA) ? item.line : item.byte / kElement;
+  const uint left = along ? c.left : rows_left<b>(push, t);
+  return min(left - min(at, left), 32u);
+}
+// The third byte of a word that ends behind it: load_word_part() has read the first two. It is waited for at once, so
+// only what has such a word asks.
+__device__ __forceinline__ uint third_byte(uint64 from, int end) {
+  return end == 3 ? load_raw(from, 2u, 1u)[0] << 16 : 0u;
+}
+
+// The address of an item's first word. Of rows beyond the operand the invocation's first one is read again.
+template <bool b>
+__device__ __forceinline__ uint64 shifted_address(const GemmPush& push, const Tile& t, const Cursor& c,
+                                                  const Places& places, uint load) {
+  const uint place = is_inside<b>(places, load) ? place_of<b>(push, t, places, load) : places.first;
+  return (b ? c.b : c.a) + run_at(b ? kBType : kAType, place) - places.lead;
+}
+// Nothing is read behind a row's end; where the operand lies across K, behind a k's.
+template <bool b>
+__device__ __forceinline__ void load_shifted_items(const GemmPush& push, const Tile& t, const Cursor& c,
+                                                   const Places& places, uvec4* held) {
+  const uint type = b ? kBType : kAType, words = run_bytes(type, b ? kWidthB : kWidthA) / 4u + 1u;
+  const uint unit = bytes_of_type(type) == 2u ? 2u : 1u;
+  const uint elements = elements_inside<b>(push, t, c, item_of<b>(0u));
+  const uint bytes = run_bytes(type, elements + (type == SECTILE_TYPE_Q4 ? 1u : 0u));
+  // From the first word on; the same for all items but those beyond K.
+  const uint end = is_inside<b>(places, 0u) && bytes != 0u ? places.lead + bytes : 0u;
+#pragma unroll
+  for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
+    if (!has_item<b>(i)) continue;
+    const uint k = item_k<b>(item_of<b>(i)), own_end = k < c.left ? end : 0u;
+    const uint64 from = shifted_address<b>(push, t, c, places, i);
+#pragma unroll
+    for (uint w = 0u; w < words; ++w)
+      held[2u * i + w / 4u][w % 4u] = load_word_part(from + 4u * w, int(own_end) - int(4u * w), unit);
+    if (b && type == SECTILE_TYPE_Q4)
+      held[2u * i][3] = block_scale_bits(push, t.n + item_across<b>(item_of<b>(i), rows_left<b>(push, t)),
+                                         k < c.left ? c.k + k : c.k);
+  }
+  if (unit == 2u || (end & 3u) != 3u || end > 4u * words) return;
+#pragma unroll
+  for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
+    if (!has_item<b>(i)) continue;
+    const uint own_end = item_k<b>(item_of<b>(i)) < c.left ? end : 0u;
+    const uint64 from = shifted_address<b>(push, t, c, places, i);
+#pragma unroll
+    for (uint w = 0u; w < words; ++w)
+      held[2u * i + w / 4u][w % 4u] |= third_byte(from + 4u * w, int(own_end) - int(4u * w));
+  }
+}
+
+// Of turned int8 each k of an item's four begins elsewhere in its first word.
+template <bool b>
+__device__ __forceinline__ uint turned_lead(const GemmPush& push, const Places& places, const uint j) {
+  return (places.lead + j * ld_of<b>(push)) & 3u;
+}
+template <bool b>
+__device__ __forceinline__ void load_turned_items(const GemmPush& push, const Tile& t, const Cursor& c,
+                                                  const Places& places, uvec4* held) {
+#pragma unroll
+  for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
+    if (!has_item<b>(i)) continue;
+    const Item item = item_of<b>(i);
+    const uint rows = elements_inside<b>(push, t, c, item), k = item_k<b>(item);
+    const uint64 first = (b ? c.b : c.a) + place_of<b>(push, t, places, i);
+    const auto load_all = [&](const bool third) {
+#pragma unroll
+      for (uint j = 0u; j < 4u; ++j) {
+        const uint lead = turned_lead<b>(push, places, j);
+        const int end = rows != 0u && k + j < c.left ? int(lead + rows) : 0;
+        const uint64 from = first + j * ld_of<b>(push) - lead;
+        if (third) {
+          held[2u * i][j] |= third_byte(from, end);
+          held[2u * i + 1u][j] |= third_byte(from + 4u, end - 4);
+        } else {
+          held[2u * i][j] = load_word_part(from, end, 1u);
+          held[2u * i + 1u][j] = load_word_part(from + 4u, end - 4, 1u);
+        }
+      }
+    };
+    load_all(false);
+    if (rows < 8u) load_all(true);
+  }
+}
+
+// An item's bytes, with what else waits in its first words; of a turned item four k's.
+template <bool b>
+__device__ __forceinline__ uvec4 shifted_item(const GemmPush& push, const Places& places, const uvec4* held, uint i) {
+  const uint words = run_bytes(b ? kBType : kAType, b ? kWidthB : kWidthA) / 4u;
+  uvec4 raw = held[2u * i];
+#pragma unroll
+  for (uint w = 0u; w < 4u; ++w) {
+    if (b ? kTurnB : kTurnA)
+      raw[w] = __funnelshift_r(raw[w], held[2u * i + 1u][w], 8u * turned_lead<b>(push, places, w));
+    else if (w < words)
+      raw[w] = __funnelshift_r(raw[w], held[2u * i + (w + 1u) / 4u][(w + 1u) % 4u], 8u * places.lead);
+  }
+  return raw;
+}
+
 // ---- through registers
 
 // Loads a step's items. What lies beyond K is zeros, or is made zeros when it is converted.
@@ -190,24 +308,25 @@ __device__ __forceinline__ void load_items(const GemmPush& push, const Tile& t, 
                                            uvec4* held) {
   const uint type = b ? kBType : kAType, width = b ? kWidthB : kWidthA;
   const uint64 base = b ? c.b : c.a;
+  if (b ? kShiftedB : kShiftedA) {
+    if (b ? kTurnB : kTurnA) load_turned_items<b>(push, t, c, places, held);
+    else load_shifted_items<b>(push, t, c, places, held);
+    return;
+  }
 #pragma unroll
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
     if (!has_item<b>(i)) continue;
     const uint k = item_k<b>(item_of<b>(i)), place = place_of<b>(push, t, places, i);
-    const bool turn = b ? kTurnB : kTurnA, row_inside = turn || is_inside<b>(places, i);
-    if (kBytes && (turn || width < 4u)) {   // four loads of a k each, or what fills a word
+    if (b ? kTurnB : kTurnA) {   // a load of each k
 #pragma unroll
       for (uint j = 0u; j < 4u; ++j) {
-        held[i][j] = 0u;
-        if (!turn && j >= 4u / width) continue;
-        const uint ahead = turn ? j : j * width;
-        const bool inside = row_inside && k + ahead < c.left;
-        const uint word = load_raw(base, inside ? place + (turn ? j * ld_of<b>(push) : ahead) : 0u, width)[0];
+        const bool inside = k + j < c.left;
+        const uint word = load_raw(base, inside ? place + j * ld_of<b>(push) : 0u, width)[0];
         held[i][j] = inside ? word : 0u;
       }
       continue;
     }
-    const bool inside = row_inside && k < c.left;
+    const bool inside = is_inside<b>(places, i) && k < c.left;
     held[i] = load_raw(base, inside ? run_at(type, place) : 0u, run_bytes(type, width));
     if (!(b ? kConvertB : kConvertA) && !inside) held[i] = {};
     // A 4-bit run's scale waits with it, as an f16: its words are not all taken.
@@ -236,24 +355,24 @@ __device__ __forceinline__ uvec4 scaled_nibbles(uint raw, uint scale, uint insid
   return words;
 }
 
-// convert_a() or convert_b() of an item. `k`: its first in all of K.
+// convert_a() or convert_b() of an item. `k`: its first in all of K. `elements`: that are inside the operand.
 template <bool b>
 __device__ __forceinline__ void convert_item(const GemmPush& push, const uvec4& raw, uint k, uint across, bool inside,
-                                             float (&v)[MAX_RUN]) {
+                                             uint elements, float (&v)[MAX_RUN]) {
   if (!b) {
-    convert_a(push, raw, k, inside, v);
+    convert_a(push, raw, k, inside, v, elements);
   } else if (kBType == SECTILE_TYPE_Q4) {
     unpack_run(kBType, kWidthB, raw, v);
 #pragma unroll
     for (uint i = 0u; i < kWidthB; ++i)
       v[i] = inside && k + i < size_k(push) ? rounded_to(kType, v[i] * half_to_float(raw[3])) : 0.0f;
   } else {
-    convert_b(push, raw, k, across, inside, v);
+    convert_b(push, raw, k, across, inside, v, elements);
   }
 }
 #endif
 
-// Stores a run of `bytes` bytes in workgroup memory.
+// Stores a run of `bytes` bytes, at least 2, in workgroup memory.
 __device__ __forceinline__ void store_bytes(unsigned char& to, const uint bytes, const uvec4& v) {
   unsigned char* const at = &to;
   if (bytes == 16u) store_workgroup(reinterpret_cast<uint4*>(at), make_uint4(v[0], v[1], v[2], v[3]));
@@ -272,32 +391,32 @@ SECTILE_SHARED_BYTES(staged, kStages * kStage > kSumsBytes ? kStages * kStage : 
 
 // Converts a step's items and stores them, from byte `stage` on. `tail`: the step may have less than TILE_K.
 template <bool b>
-__device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t, const Cursor& c, const uvec4* held,
-                                            uint stage, const bool tail) {
-  const uint width = b ? kWidthB : kWidthA;
+__device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t, const Cursor& c, const Places& places,
+                                            const uvec4* held, uint stage, const bool tail) {
+  const bool shifted = b ? kShiftedB : kShiftedA;
 #pragma unroll
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
     if (!has_item<b>(i)) continue;
     const Item item = item_of<b>(i);
-    uvec4 words = held[i];
+    const uvec4 raw = shifted ? shifted_item<b>(push, places, held, i) : held[i];
+    uvec4 words = raw;
     if (b ? kTurnB : kTurnA) {
 #pragma unroll
       for (uint row = 0u; row < 4u; ++row)
-        if (row < width)
-          store_bytes(staged(stage + place_in_tile<b>(item.line + row, item.byte)), 4u,
-                      {{turned(words, row), 0u, 0u, 0u}});
+        store_bytes(staged(stage + place_in_tile<b>(item.line + row, item.byte)), 4u, {{turned(raw, row), 0u, 0u, 0u}});
       continue;
     }
-    if (kBytes && width == 2u) words[0] |= words[1] << 16;
-    if (kBytes && width == 1u) words[0] |= words[1] << 8 | words[2] << 16 | words[3] << 24;
 #ifndef INTEGER
     const uint k = item_k<b>(item), first = c.k + k;
     const bool inside = !tail || k < c.left;
     if (b && kBType == SECTILE_TYPE_Q4 && kType == SECTILE_TYPE_F16 && kWidthB == 8u) {
-      words = scaled_nibbles(held[i][0], held[i][3], !tail ? 8u : inside ? size_k(push) - first : 0u);
+      words = scaled_nibbles(raw[0], raw[3], !tail ? 8u : inside ? size_k(push) - first : 0u);
     } else if (b ? kConvertB : kConvertA) {
       float v[MAX_RUN];
-      convert_item<b>(push, held[i], first, (b ? t.n : t.m) + item_across<b>(item, rows_left<b>(push, t)), inside, v);
+      // Those beyond K, and where a run lies across K the scales of those beyond the operand.
+      const bool part = shifted && (tail || !(b ? kAlongKB : kAlongKA));
+      convert_item<b>(push, raw, first, (b ? t.n : t.m) + item_across<b>(item, rows_left<b>(push, t)), inside,
+                      part ? elements_inside<b>(push, t, c, item) : MAX_RUN, v);
 #pragma unroll
       for (uint j = 0u; j < 4u; ++j) words[j] = pack_pair(kType, v[2u * j], v[2u * j + 1u]);
     }
@@ -306,8 +425,8 @@ __device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t,
   }
 }
 template <bool b>
-__device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t, const Cursor& c, const uvec4* held,
-                                            uint stage) {
-  if (!(b ? kConvertB : kConvertA) || c.left >= kTileK) stage_items<b>(push, t, c, held, stage, false);
-  else stage_items<b>(push, t, c, held, stage, true);
+__device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t, const Cursor& c, const Places& places,
+                                            const uvec4* held, uint stage) {
+  if (!(b ? kConvertB : kConvertA) || c.left >= kTileK) stage_items<b>(push, t, c, places, held, stage, false);
+  else stage_items<b>(push, t, c, places, held, stage, true);
 }

@@ -81,7 +81,7 @@ __device__ __forceinline__ void multiply(sum_t* sums, const uint* a, const uint*
 // Copies run kStages - 1 steps ahead of the products, what goes through registers two: one staged, one on its way.
 __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t, sum_t* sums) {
   Cursor copied = first_step(push, t), loaded = copied, held = copied;   // held: the step in registers
-  uvec4 items_a[kCopyA ? 1u : kLoadsA], items_b[kCopyB ? 1u : kLoadsB];
+  uvec4 items_a[kCopyA ? 1u : kLoadsA * kHeldA], items_b[kCopyB ? 1u : kLoadsB * kHeldB];
   const Places places_a = places_of<false>(push, t), places_b = places_of<true>(push, t);
   const WorkgroupAddress memory = workgroup_address(staged(0u));
 
@@ -103,8 +103,8 @@ __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t
   };
   const auto stage_step = [&](uint stage) {
     if (held.left == 0u) return;
-    if (!kCopyA) stage_items<false>(push, t, held, items_a, stage);
-    if (!kCopyB) stage_items<true>(push, t, held, items_b, stage + kSideA);
+    if (!kCopyA) stage_items<false>(push, t, held, places_a, items_a, stage);
+    if (!kCopyB) stage_items<true>(push, t, held, places_b, items_b, stage + kSideA);
   };
   const auto after = [&](uint stage) { return stage == (kStages - 1u) * kStage ? 0u : stage + kStage; };
   const auto before = [&](uint stage) { return stage == 0u ? (kStages - 1u) * kStage : stage - kStage; };

@@ -267,12 +267,9 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
           const uint row = items.row + (l.along_k ? lines : 0u), k = items.k + (l.along_k ? 0u : lines);
           const bool inside = first + i < items.inside;
           float v[MAX_RUN];
-          if (b) convert_b(push, raw[i], t.k + k, t.n + row, inside, v);
-          else convert_a(push, raw[i], t.k + k, inside, v);
-          SECTILE_IF_CONSTEXPR (l.shifted && l.along_k) {
-#pragma unroll
-            for (uint e = 0u; e < MAX_RUN; ++e) v[e] = e < items.elements ? v[e] : 0.0f;
-          }
+          const uint elements = l.shifted ? items.elements : MAX_RUN;
+          if (b) convert_b(push, raw[i], t.k + k, t.n + row, inside, v, elements);
+          else convert_a(push, raw[i], t.k + k, inside, v, elements);
 #pragma unroll
           for (uint w = 0u; w < 4u; ++w) raw[i][w] = pack_pair(kType, v[2u * w], v[2u * w + 1u]);
         }

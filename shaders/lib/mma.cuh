@@ -94,6 +94,25 @@ __device__ __forceinline__ uint f16_products(uint a, uint b) {
   return v;
 }
 
+// The aligned word at `from`, of which what lies in front of byte `end`, counted from there, is read: all of it, two bytes
+// or one; of three the first two. The others are zeros. `unit`: `end` is a multiple of it. By predicates, because a load
+// in a branch would be waited for there.
+__device__ __forceinline__ uint load_word_part(uint64 from, int end, const uint unit) {
+  uint word;
+  if (unit == 1u)
+    asm volatile("{\n.reg .pred all, two, one;\n"
+                 "setp.ge.s32 all, %2, 4;\nsetp.ge.and.s32 two, %2, 2, !all;\nsetp.eq.s32 one, %2, 1;\n"
+                 "mov.b32 %0, 0;\n@all ld.global.nc.b32 %0, [%1];\n@two ld.global.nc.u16 %0, [%1];\n"
+                 "@one ld.global.nc.u8 %0, [%1];\n}"
+                 : "=&r"(word) : "l"(from), "r"(end));
+  else
+    asm volatile("{\n.reg .pred all, two;\n"
+                 "setp.ge.s32 all, %2, 4;\nsetp.eq.s32 two, %2, 2;\n"
+                 "mov.b32 %0, 0;\n@all ld.global.nc.b32 %0, [%1];\n@two ld.global.nc.u16 %0, [%1];\n}"
+                 : "=&r"(word) : "l"(from), "r"(end));
+  return word;
+}
+
 // Starts a copy of 4, 8 or 16 bytes, both addresses multiples of that, to workgroup memory. Where not `inside`, nothing
 // is read and zeros are stored.
 __device__ __forceinline__ void start_copy(WorkgroupAddress to, uint64 from, const uint bytes, bool inside) {

@@ -10,8 +10,8 @@ using namespace sectile::test;
 
 namespace {
 
-// Every way of an operand into workgroup memory: copies of 16, 8 and 4 bytes, 2 bytes, conversions, int8 along K and
-// across; every kind of sum.
+// Every way of an operand into workgroup memory: copies of 16, 8 and 4 bytes, words that are shifted together,
+// conversions, int8 along K and across; every kind of sum.
 constexpr const char* kMmaProblems[] = {
     "matmul f16 nt 4096x4096x4096",
     "matmul f16 nn 960x2304x772 epi=bias+gelu",
@@ -19,9 +19,9 @@ constexpr const char* kMmaProblems[] = {
     "matmul f16 tn 1024x1024x1024 acc=f16",
     "matmul f16 nt 513x1025x771 beta=0.5 epi=scale",
     "matmul bf16 nn 1024x512x4096 a=f32 epi=bias+silu",
-    "matmul bf16 tn 640x640x640 batch=3 pro=scale",
+    "matmul bf16 tn 641x640x643 batch=3 pro=scale",
     "matmul f16 nt 256x4096x4096 b=q4",
-    "matmul f16 nn 300x304x512 b=q8 acc=f16",
+    "matmul f16 nn 300x305x512 b=q8 acc=f16",
     "matmul i8 nt 4096x4096x4096",
     "matmul i8 nn 1024x1024x1024 out=f16 alpha=0.01 epi=scale+bias",
     "matmul i8 tt 771x770x1030 epi=bias+clamp:-5:900",

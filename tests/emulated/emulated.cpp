@@ -326,7 +326,7 @@ bool may_access(const void* address, std::uint64_t bytes, bool write, const Wher
   return say("lies outside the step's ranges");
 }
 
-unsigned first_copied(const unsigned char* source, unsigned read, unsigned bytes, const Where& where) {
+unsigned first_inside(const unsigned char* source, unsigned read, unsigned bytes, const Where& where) {
   const auto at = reinterpret_cast<std::uintptr_t>(source);
   const auto inside = [](std::uintptr_t address) {
     return std::ranges::any_of(machine.ranges, [&](const Range& range) {
@@ -338,8 +338,8 @@ unsigned first_copied(const unsigned char* source, unsigned read, unsigned bytes
   if (tracing) record(Access::Kind::load, source, read, where);
   if (at % bytes == 0 && first < read && inside(at + first) && inside(at + read - 1)) return first;
   machine.fail(
-      fmt::format("workgroup {},{},{} invocation {}: copy of {} bytes at {:#x} is misaligned or lies outside "
-                  "the step's ranges",
+      fmt::format("workgroup {},{},{} invocation {}: {} bytes read at {:#x} are misaligned or lie outside the "
+                  "step's ranges",
                   blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, read, at));
   return read;
 }

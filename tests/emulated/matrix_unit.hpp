@@ -139,6 +139,18 @@ inline unsigned f16_products(unsigned a, unsigned b) {
          float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
 }
 
+// The first byte of a load or copy that is inside the step's ranges. A word of 4 bytes may begin in front of an operand
+// that is not aligned to 4. Notes what may not be.
+unsigned first_inside(const unsigned char* source, unsigned read, unsigned bytes, const Where& where);
+inline unsigned load_word_part(unsigned long long from, int end, unsigned unit, Where where = Where::current()) {
+  if (end > 0 && end < 4 && static_cast<unsigned>(end) % unit != 0) refuse("a word ends inside an element");
+  const unsigned read = end >= 4 ? 4 : end >= 2 ? 2 : end == 1 ? 1 : 0;
+  const auto* const source = reinterpret_cast<const unsigned char*>(from);
+  std::array<unsigned char, 4> data{};
+  for (unsigned i = read != 0 ? first_inside(source, read, 4, where) : 0; i < read; ++i) data[i] = source[i];
+  return std::bit_cast<unsigned>(data);
+}
+
 inline void start_copy(WorkgroupAddress to, unsigned long long from, unsigned bytes, bool inside,
                        Where where = Where::current()) {
   std::array<unsigned char, 16> data{};

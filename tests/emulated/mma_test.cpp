@@ -32,8 +32,9 @@ MatmulProblem mma_problem(const char* text) {
 
 bool is_mma(const std::string& candidate) { return candidate.starts_with("matmul_mma "); }
 
-// Every layout and type of the unit, all widths of access, K with a tail and shorter than the steps in flight, every
-// way of an operand into workgroup memory, every part of an epilogue, batches, splits of K.
+// Every layout and type of the unit, all widths of access, rows, bases and batches at no multiple of 4 bytes, gaps
+// between rows, K with a tail and shorter than the steps in flight, every way of an operand into workgroup memory,
+// every part of an epilogue, batches, splits of K.
 constexpr const char* kMmaProblems[] = {
     "matmul f16 nn 72x136x128 epi=bias+gelu_tanh",
     "matmul f16 nt 70x66x200",
@@ -42,25 +43,30 @@ constexpr const char* kMmaProblems[] = {
     "matmul f16 nt 50x66x70 out=f32 pro=scale",
     "matmul f16 nn 34x68x66 acc=f16",
     "matmul f16 tt 36x44x52 acc=f16 epi=bias",
-    "matmul f16 tn 41x35x27 batch=2 a.batch=0 epi=bias.m",
-    "matmul f16 nt 33x45x131",
-    "matmul f16 nn 37x71x65",
+    "matmul f16 tn 41x35x27 batch=2 a.batch=1109 epi=bias.m",
+    "matmul f16 nt 33x45x131 lda=133 ldb=137",
+    "matmul f16 nn 37x71x65 batch=2",
+    "matmul f16 tt 35x41x39 b.batch=0 batch=2 ldb=40",
+    "matmul f16 nt 40x72x64 a.align=2 b.align=2",
     "matmul f16 nn 30x60x8",
     "matmul bf16 nt 40x72x48 beta=1 epi=residual",
     "matmul bf16 tt 48x40x32 a=f32 out=f16",
     "matmul bf16 nn 65x70x90 a=f32 b=f16 epi=bias",
     "matmul f16 tn 36x40x64 a=f32 pro=scale",
+    "matmul bf16 tn 37x40x43 pro=scale",
+    "matmul f16 nn 35x45x37 b=q8 pro=scale",
     "matmul f16 nn 40x48x40 b=q8 epi=bias",
-    "matmul f16 nt 40x48x44 b=q8",
+    "matmul f16 nt 40x47x43 b=q8 epi=scale",
     "matmul f16 nt 40x44x96 b=q4 epi=scale",
     "matmul f16 nt 33x37x45 b=q4 ldb=64 batch=2 b.batch=0",
-    "matmul bf16 nt 20x70x160 b=q4",
+    "matmul bf16 nt 20x70x157 b=q4 ldb=160 b.align=1",
+    "matmul f16 nt 20x34x61 b=q4 ldb=64 b.align=2",
     "matmul i8 nn 40x48x136",
-    "matmul i8 nt 37x41x53 epi=bias+relu+residual",
+    "matmul i8 nt 37x41x53 batch=2 ldb=55 epi=bias+relu+residual",
     "matmul i8 nt 72x80x272",
     "matmul i8 tn 36x40x64 out=f32 alpha=0.001 epi=scale+bias+silu",
     "matmul i8 tt 33x35x37 out=f16 alpha=0.002 beta=0.5",
-    "matmul i8 tn 34x66x70 out=bf16 alpha=0.01",
+    "matmul i8 tn 34x67x70 batch=2 out=bf16 alpha=0.01",
     "matmul i8 nt 36x70x66 epi=bias+residual+clamp:-3000:9000",
     "matmul f16 nt 20x12x1500 epi=bias+residual batch=2",
     "matmul f16 nn 16x40x2100",

@@ -67,15 +67,12 @@ inline auto copy_in_to_all_with(unsigned rank) {
 }
 void publish_to_copies();
 
-// The first byte of a copy that is inside the step's ranges. A word of 4 bytes may begin in front of an operand that is
-// not aligned to 4. Notes what may not be.
-unsigned first_copied(const unsigned char* source, unsigned read, unsigned bytes, const Where& where);
 inline void copy_part(unsigned to, unsigned long long from, unsigned bytes, unsigned read,
                       Where where = Where::current()) {
   std::array<unsigned char, 16> data{};
   const auto* const source = global_pointer<const unsigned char>(from, 0);
   if (read > bytes) refuse("a copy reads more bytes than it writes");
-  for (unsigned i = read != 0 ? first_copied(source, read, bytes, where) : 0; i < read; ++i) data[i] = source[i];
+  for (unsigned i = read != 0 ? first_inside(source, read, bytes, where) : 0; i < read; ++i) data[i] = source[i];
   if (bytes != 4 && bytes != 8 && bytes != 16) refuse("a copy is not of 4, 8 or 16 bytes");
   note_copy(to, data, bytes);
 }

@@ -72,8 +72,8 @@ constexpr const char* kWgmmaProblems[] = {
 // One step of K of one tile by every row: each operand converted, across K too, and by narrow accesses.
 constexpr const char* kLoadedBySmallTiles[] = {
     "matmul f16 nt 30x40x8 pro=scale",
-    "matmul f16 tn 36x40x12 a=f32 b=q8",
-    "matmul f16 nt 30x40x12 pro=scale b=q8",
+    "matmul f16 tn 36x41x12 a=f32 b=q8",
+    "matmul f16 nt 30x40x13 pro=scale b=q8",
 };
 
 }  // namespace

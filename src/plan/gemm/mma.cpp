@@ -74,6 +74,7 @@ struct Side {
   std::uint32_t type, width, element, tile;
   std::uint32_t item, items;  // bytes in a line that an invocation stages at a time, and how many of a tile
   bool along_k, turned, copied;
+  std::uint32_t words;  // of an item that begins at no multiple of 4 bytes; 0: others do not
   const GemmOperand* operand;
   StagedOperand staged;
 
@@ -85,6 +86,10 @@ bool has_copies(const GemmContext& c) { return c.profile.async_copy.value_or(fal
 // sm_75 has matrix loads and shapes of half the K.
 bool has_shapes_75(const GemmContext& c) { return c.profile.cuda_architecture.value_or(0) < 80; }
 bool sums_in_f16(const GemmContext& c) { return !c.integer() && c.gemm.acc == DType::f16; }
+
+std::uint32_t access_bytes(std::uint32_t type, std::uint32_t width) {
+  return type == SECTILE_TYPE_Q4 ? width / 2 : width * type_bytes(type);
+}
 
 std::uint32_t tile_k_of(const GemmContext& c, const Row& r) { return r.tile_k * (c.integer() ? 2 : 1); }
 
@@ -102,26 +107,33 @@ Side side_of(const GemmContext& c, const Row& r, bool b) {
     s.width = std::min(s.width, 4u);
   else if (c.integer() && s.width == 8 && !c.few_pipelines)
     s.width = s.operand->width(16);
-  s.item = s.turned ? 4 : std::max(s.width * s.element, c.integer() ? 4u : 2u);
+  if (access_bytes(s.type, s.width) < 4) {
+    s.width = s.turned ? 4 : kChunk / s.element;
+    s.words = access_bytes(s.type, s.width) / 4 + 1;
+  }
+  s.item = s.turned ? 4 : s.width * s.element;
   s.staged = {.rows = s.tile, .k = tile_k_of(c, r), .along_k = s.along_k || s.turned, .element_bytes = s.element};
   s.items = s.staged.bytes() / s.item / (s.turned ? s.width : 1);
   const bool as_stored = s.type == c.type && (b || !c.gemm.a_scale);
-  s.copied = has_copies(c) && as_stored && !s.turned && s.width * s.element >= 4;
+  s.copied = has_copies(c) && as_stored && !s.turned && s.words == 0;
   return s;
 }
 
 // What an invocation has of a step in registers. Where elements are converted, its scales are loaded at the same time.
 LoadedRuns runs_of(const GemmContext& c, const Side& s, bool b, std::uint32_t workgroup) {
   if (s.copied) return {.runs = s.items, .invocations = workgroup};
-  std::uint32_t words = std::max(1u, s.width * type_bytes(s.type) / 4);
-  if (s.element == 1 && (s.turned || s.width < 4)) words = 4;
-  if (s.type == SECTILE_TYPE_Q4) words = 2;
+  std::uint32_t words = s.words != 0 ? s.words : access_bytes(s.type, s.width) / 4;
+  if (s.turned) words *= 4;
+  if (s.type == SECTILE_TYPE_Q4) ++words;
   if (s.type == SECTILE_TYPE_Q8) words += s.along_k ? 1 : s.width;
   if (!b && c.gemm.a_scale) words += s.along_k ? s.width : 1;
   // ptxas 13.0 keeps about as many registers again for their addresses and what they are converted to; twice as many
   // for bf16, which is rounded by integers.
   const bool rounded = c.type == SECTILE_TYPE_BF16 && (s.type != c.type || (!b && c.gemm.a_scale));
-  return {.runs = s.items, .invocations = workgroup, .registers = (rounded ? 3 : 2) * words};
+  std::uint32_t registers = (rounded ? 3 : 2) * words;
+  // Those of q8 that lies along K are all converted at the same time.
+  if (s.words != 0 && s.type == SECTILE_TYPE_Q8 && s.along_k) registers = 18;
+  return {.runs = s.items, .invocations = workgroup, .registers = registers};
 }
 
 Staging staging_of(const GemmContext& c, const Row& r, const Side& a, const Side& b) {
@@ -170,7 +182,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_MMA_SPEC_SLICE_K, r.slice_k},
                                   {MATMUL_MMA_SPEC_COPY_A, a.copied ? 1u : 0u},
                                   {MATMUL_MMA_SPEC_COPY_B, b.copied ? 1u : 0u},
-                                  {MATMUL_MMA_SPEC_SHAPES_75, has_shapes_75(c) ? 1u : 0u}})
+                                  {MATMUL_MMA_SPEC_SHAPES_75, has_shapes_75(c) ? 1u : 0u},
+                                  {MATMUL_MMA_SPEC_SHIFTED_A, a.words != 0 ? 1u : 0u},
+                                  {MATMUL_MMA_SPEC_SHIFTED_B, b.words != 0 ? 1u : 0u}})
     d.add(id, value);
   d.group_m = group_of_tiles(c, d);
   d.can_split = true;
@@ -224,13 +238,13 @@ std::int64_t place_in_tile(const Side& s, std::uint32_t line, std::uint32_t byte
 // most of its time; an explanation does, and finds none (tests/emulated/mma_accesses_test.cpp).
 void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
   const std::uint32_t stored = s.type == SECTILE_TYPE_Q4 ? 1 : type_bytes(s.type) * 2;  // half bytes
-  const std::uint32_t pieces = s.turned ? 4 : std::max(1u, s.item / (s.width * s.element));
-  const std::int64_t apart = s.turned ? s.operand->element(0, 1) : s.width;  // bytes from a piece to the next one
+  const std::uint32_t pieces = s.turned ? 4 : 1, words = std::max(s.words, 1u);
+  const std::int64_t apart = s.operand->element(0, 1);  // bytes from a piece to the next one
   const auto requests = static_cast<std::uint32_t>(ceil_div(s.items, walk.lanes()));
   const Sample samples{requests, c.explain};
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
-    from.bytes = std::max(1u, s.width * stored / 2);
+    from.bytes = s.words != 0 ? 4 : access_bytes(s.type, s.width);
     to.bytes = s.item;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const std::uint32_t q = samples.at(i) * walk.lanes() + l;
@@ -251,12 +265,16 @@ void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
       from.address[l] = s.operand->element(across, k) * stored / 2;
       to.address[l] = place_in_tile(s, line, byte);
     }
-    walk.load(from, samples.times(i));
-    for (std::uint32_t piece = 1; piece < pieces; ++piece) {
-      for (std::uint32_t l = 0; l < walk.lanes(); ++l)
-        if (from.address[l] != Request::kInactive) from.address[l] += apart;
-      walk.load(from, samples.times(i));
-    }
+    for (std::uint32_t piece = 0; piece < pieces; ++piece)
+      for (std::uint32_t word = 0; word < words; ++word) {
+        Request part = from;
+        for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+          if (from.address[l] == Request::kInactive) continue;
+          part.address[l] += piece * apart;
+          if (s.words != 0) part.address[l] = part.address[l] / 4 * 4 + 4 * word;
+        }
+        walk.load(part, samples.times(i));
+      }
     if (c.explain || s.turned) walk.shared(to, samples.times(i) * (s.turned ? s.width : 1));
   }
 }

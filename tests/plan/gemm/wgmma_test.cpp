@@ -20,7 +20,7 @@ using namespace sectile;
 
 namespace {
 
-Plan planned(const char* text, const char* force = "", std::uint32_t multiprocessors = 132) {
+Plan planned_on_hopper(const char* text, const char* force = "", std::uint32_t multiprocessors = 132) {
   DeviceProfile profile = builtin_target("cuda:sm_90a").value();
   profile.multiprocessors = multiprocessors;
   auto plan = make_plan(parse_problem(text).value(), profile, {.force = force});
@@ -35,7 +35,8 @@ using Extents = std::vector<std::uint32_t>;
 }  // namespace
 
 TEST_CASE("a tensor map has an operand's rows, its batches, and the tile as its box") {
-  const Plan plan = planned("matmul f16 nt 1000x520x768 lda=776 batch=3 a.batch=800000", "matmul_wgmma 128x256 2x64");
+  const Plan plan =
+      planned_on_hopper("matmul f16 nt 1000x520x768 lda=776 batch=3 a.batch=800000", "matmul_wgmma 128x256 2x64");
   const Step& step = plan.steps.at(0);
   CHECK(step.kernel == KernelName{"matmul_wgmma", "f16"});
   REQUIRE(step.tensor_maps.size() == 2);
@@ -50,7 +51,7 @@ TEST_CASE("a tensor map has an operand's rows, its batches, and the tile as its 
 }
 
 TEST_CASE("an operand that is contiguous across K is copied in blocks of lines") {
-  const Plan plan = planned("matmul bf16 tn 1000x520x768", "matmul_wgmma 128x96 2x64");
+  const Plan plan = planned_on_hopper("matmul bf16 tn 1000x520x768", "matmul_wgmma 128x96 2x64");
   const Step& step = plan.steps.at(0);
   REQUIRE(step.tensor_maps.size() == 2);
   CHECK(step.tensor_maps[0].dims == Sizes{1000, 768, 1});
@@ -60,9 +61,17 @@ TEST_CASE("an operand that is contiguous across K is copied in blocks of lines")
   CHECK(step.tensor_maps[1].swizzle_bytes == 64);
 }
 
+TEST_CASE("a vector of adjacent elements is planned as one along K") {
+  for (const auto& [across, along] : {std::pair{"matmul f16 tn 1x2752x1792", "matmul f16 nn 1x2752x1792"},
+                                      std::pair{"matmul bf16 nn 2752x1x1792", "matmul bf16 nt 2752x1x1792"}})
+    CHECK(planned_on_hopper(across).steps == planned_on_hopper(along).steps);
+  CHECK(planned_on_hopper("matmul f16 tn 1x2752x1792 lda=8").steps !=
+        planned_on_hopper("matmul f16 nn 1x2752x1792").steps);
+}
+
 TEST_CASE("what no tensor map copies is loaded by invocations") {
   const auto variant = [](const char* text) {
-    const Plan plan = planned(text, "matmul_wgmma 128x128 2x64");
+    const Plan plan = planned_on_hopper(text, "matmul_wgmma 128x128 2x64");
     CHECK(plan.steps[0].cluster == kNoCluster);
     const std::string& name = plan.steps[0].kernel.variant;
     const std::size_t loaded =
@@ -89,7 +98,7 @@ TEST_CASE("rows at no multiple of 4 bytes are loaded in words that are shifted t
                          Row{"matmul f16 nn 961x2302x771", 1, 0, 8, 2}, Row{"matmul i8 tt 961x2303x771", 1, 1, 4, 16},
                          Row{"matmul f16 nn 961x2303x772 a=f32 b=q8", 0, 1, 4, 8}}) {
     CAPTURE(std::string(row.problem));
-    const Plan plan = planned(row.problem, "matmul_wgmma 128x128 2x64");
+    const Plan plan = planned_on_hopper(row.problem, "matmul_wgmma 128x128 2x64");
     const auto constant = [&](std::uint32_t id) {
       return std::ranges::find(plan.steps[0].constants, id, &Constant::id)->value;
     };
@@ -101,12 +110,12 @@ TEST_CASE("rows at no multiple of 4 bytes are loaded in words that are shifted t
 }
 
 TEST_CASE("workgroups of a cluster share an operand's box, and fill whole clusters") {
-  const Plan shared = planned("matmul f16 nt 1000x4096x4096", "matmul_wgmma 128x256 2x64 cluster=2x1x1");
+  const Plan shared = planned_on_hopper("matmul f16 nt 1000x4096x4096", "matmul_wgmma 128x256 2x64 cluster=2x1x1");
   CHECK(shared.steps[0].cluster == std::array<std::uint32_t, 3>{2, 1, 1});
   CHECK(shared.steps[0].grid == std::array<std::uint32_t, 3>{128, 1, 1});  // 4 x 16 clusters, 66 fit
   CHECK(shared.steps[0].tensor_maps.at(0).box == Extents{64, 128, 1});
   CHECK(shared.steps[0].tensor_maps.at(1).box == Extents{64, 128, 1});
-  const Plan along_k = planned("matmul f16 nt 64x1024x4096", "matmul_wgmma 64x128 1x64 cluster=1x1x4");
+  const Plan along_k = planned_on_hopper("matmul f16 nt 64x1024x4096", "matmul_wgmma 64x128 1x64 cluster=1x1x4");
   CHECK(along_k.steps.size() == 1);
   CHECK(along_k.steps[0].cluster == std::array<std::uint32_t, 3>{4, 1, 1});
   CHECK(along_k.steps[0].grid == std::array<std::uint32_t, 3>{32, 1, 1});
@@ -115,7 +124,9 @@ TEST_CASE("workgroups of a cluster share an operand's box, and fill whole cluste
 
 TEST_CASE("a grid has the workgroups that run at a time, or all where that number is not known") {
   const auto groups = [](std::uint32_t multiprocessors) {
-    return planned("matmul f16 nt 8192x8192x1024", "matmul_wgmma 128x256 2x64", multiprocessors).steps[0].grid[0];
+    return planned_on_hopper("matmul f16 nt 8192x8192x1024", "matmul_wgmma 128x256 2x64", multiprocessors)
+        .steps[0]
+        .grid[0];
   };
   CHECK(groups(132) == 132);
   CHECK(groups(114) == 114);

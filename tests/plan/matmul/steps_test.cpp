@@ -84,8 +84,11 @@ class Expected {
     }
     for (const std::int64_t size : {part.rows, p.n, p.k}) word(size);
     float_word(part.sums ? 1.0f : p.alpha);
-    word(part.reduces ? part.splits == 0 ? 0 : scratch_ld : a.row_step);
-    word(b.row_step);
+    // A vector of adjacent elements lies along K, whatever the problem says.
+    const std::int64_t lda = p.m == 1 && p.transpose_a && a.row_step == 1 ? p.k : a.row_step,
+                       ldb = p.n == 1 && !p.transpose_b && b.row_step == 1 ? p.k : b.row_step;
+    word(part.reduces ? part.splits == 0 ? 0 : scratch_ld : lda);
+    word(ldb);
     word(part.sums ? scratch_ld : d.row_step);
     if (c_read) word(definition.operand("c").row_step);
     if (c_read || d_read) float_word(p.beta);
