@@ -239,6 +239,7 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
 // blocks of columns each adds a share over all of them, in their order. The stages are free: a workgroup has one tile.
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
                                             uint row, const Sums& sums, uint consumer) {
+  static_assert(kClusterK == 1u || kTileM * kTileN * 4u <= kStages * kStepBytes);
   // orders all products' reads of the stages before the stores
   named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
   const uint own = memory + (consumer * kParts * kSums * kWarpgroup + threadIdx.x % kWarpgroup) * 4u;

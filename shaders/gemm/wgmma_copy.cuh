@@ -155,7 +155,7 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
     while (behind.inside) {
       if (begun < kAhead) {
         if (ahead.inside) {
-          await_phase(empty_of(ahead.stage), ahead.stage.parity ^ 1u);
+          if (!kStagesLast) await_phase(empty_of(ahead.stage), ahead.stage.parity ^ 1u);
           if (kMapBytes != 0u && threadIdx.x == 0u)
             copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
           begin_loads(push, ahead.stage, ahead.t, slot_ahead);
@@ -169,6 +169,7 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
       SECTILE_WITH(await_copy_groups, kAhead - 1u)();
       // orders all invocations' copies of the step's lines before their loads
       if (kShiftedA || kShiftedB) named_barrier(kCopiersBarrier, kWarpgroup);
+      if (kStagesLast) await_phase(empty_of(behind.stage), behind.stage.parity ^ 1u);
       finish_loads(push, behind.stage, behind.t, slot_behind);
       publish_to_copies();   // to the products, which read workgroup memory as copies do
       arrive(full_of(behind.stage));

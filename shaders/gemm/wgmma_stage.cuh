@@ -54,6 +54,8 @@ __device__ constexpr Loaded loaded(const bool b) {
                        : l.items * l.access * kWarpgroup;
   return l;
 }
+// A step in flight needs no stage before it is finished: nothing is copied to its place at once.
+constexpr bool kStagesLast = kStagedA && kStagedB && !loaded(false).direct && !loaded(true).direct;
 constexpr uint kSlotA = kStagedA ? loaded(false).slot : 0u, kSlotB = kStagedB ? loaded(true).slot : 0u;
 
 // The operand's memory in a slot.

@@ -67,6 +67,8 @@ struct GemmGpuCost {
   std::uint32_t stored_elements;      // elements of the result stored per clock
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
   std::uint32_t mma_rate;             // the same by mma.sync
+  std::uint32_t mma_request;          // of matmul_mma, a subgroup's load through registers
+  std::uint32_t mma_copy;             // of matmul_mma, a subgroup's copy of 4 bytes an invocation
   std::uint32_t wgmma_rate;           // the same of warpgroups' products
   std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
   std::uint32_t wgmma_latency;        // from the start of a step's copies until they are there

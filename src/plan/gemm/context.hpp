@@ -95,9 +95,12 @@ struct GemmConfig {
   std::uint32_t row = 0;
   FixedList<std::uint32_t GemmGpuCost::*, 3> rate_factors;  // permille of that rate, on a GPU
   bool narrow_gather = false;                               // an operand is gathered for a tile of 16
-  bool l2_prefetch = false;                                 // the kernel first prefetches both operands into the L2
-  std::uint32_t steps_ahead = 1;                            // whose loads are in flight while a step is multiplied
-  bool pipelined = false;                                   // the next step is staged before a step's last product
+  // Of matmul_mma: an operand is staged through registers; by copies of 4 bytes. Clocks of a subgroup's load then
+  // count.
+  bool by_registers = false, by_words = false;
+  bool l2_prefetch = false;       // the kernel first prefetches both operands into the L2
+  std::uint32_t steps_ahead = 1;  // whose loads are in flight while a step is multiplied
+  bool pipelined = false;         // the next step is staged before a step's last product
   // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
   // by something that the whole multiprocessor shares, such as workgroup memory.
   bool by_schedulers = false;

@@ -125,9 +125,11 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
       std::uint64_t{w.copied} * model.wgmma_copied + std::uint64_t{w.converted} * model.wgmma_converted;
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
+  // Invocations that load also begin later steps meanwhile, as many as are in flight.
   const auto step = [&](std::uint64_t resident) {
+    const std::uint64_t own = resident * load;
     return std::max<std::uint64_t>(
-        {resident * multiply, resident * copy, resident * load, model.wgmma_latency / w.ahead, 1});
+        {resident * multiply, resident * copy, own, (own + model.wgmma_latency) / w.ahead, 1});
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
   std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));
@@ -172,6 +174,9 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
                                  e.gathered_runs * model.gathered_issue * ceil_div(d.workgroup, 32);
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / model.cache_bytes;
+  const std::uint64_t requests = e.interior.load_requests * (d.by_registers ? model.mma_request
+                                                             : d.by_words   ? model.mma_copy
+                                                                            : 0);
   const std::uint64_t occupancy = gemm_occupancy(c, d.staging, d.workgroup);
   const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
                                  : d.pipelined ? model.latency_pipelined
@@ -186,7 +191,8 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   const auto step = [&](std::uint64_t resident_now) {
     const std::uint64_t alone =
         multiply + multiply * model.exposed_staging_permille * (occupancy - resident_now) / (1000 * occupancy);
-    return std::max({multiply_all(resident_now), alone, resident_now * load, latency}) + model.barriers / resident_now;
+    return std::max({multiply_all(resident_now), alone, resident_now * std::max(load, requests), latency}) +
+           model.barriers / resident_now;
   };
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
   const std::uint64_t waves = ceil_div(groups, multiprocessors);  // of one workgroup per multiprocessor

@@ -172,6 +172,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_d = std::min(c.width_d, d.run_d);
   d.staging = staging_of(c, r, a, b);
   d.pipelined = true;
+  d.by_registers = !a.copied || !b.copied;
+  d.by_words = std::min(a.item, b.item) <= 4;
   d.steps_ahead = a.copied && b.copied ? d.staging.stages - 1 : 1;
   d.unit = Unit::mma;
   d.table = CostTable::matmul_mma;

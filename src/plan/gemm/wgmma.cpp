@@ -129,20 +129,28 @@ struct Memory {
 Memory memory_of(const GemmContext& c, const Row& r) {
   constexpr std::uint32_t kMost = 12, kMostAhead = 6, kReserved = 1024;
   const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
-  const std::uint32_t slot = loads_of(c, r, false).slot + loads_of(c, r, true).slot;
+  const Loads a = loads_of(c, r, false), b = loads_of(c, r, true);
+  const std::uint32_t slot = a.slot + b.slot;
   const std::uint32_t room = std::min(
       c.limits.dynamic_workgroup_memory,
       c.profile.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.dynamic_workgroup_memory) / r.resident -
           kReserved);
   Memory m;
-  const bool loaded = staged(c, false) || staged(c, true);
-  for (std::uint32_t stages = kMost; stages >= 1 && m.stages == 0; --stages) {
-    const std::uint32_t ahead = loaded ? std::min(std::max(stages, 2u) - 1, kMostAhead) : 1;
+  const auto take = [&](std::uint32_t stages, std::uint32_t ahead) {
     const std::uint32_t bytes = stages * step + MATMUL_WGMMA_BARRIER_BYTES(stages) + ahead * slot;
     if (bytes <= room) m = {stages, ahead, bytes};
-  }
+    return bytes <= room;
+  };
+  // Where all that is in flight has memory of its own, two stages suffice: those who load take longer than a product.
+  const bool stages_last = a.slot != 0 && b.slot != 0;
   // Sums of the workgroups along K lie where the stages were.
-  if (r.cluster_k > 1) m.bytes = std::max(m.bytes, r.tile_m * r.tile_n * 4);
+  const std::uint32_t sums = r.cluster_k > 1 ? r.tile_m * r.tile_n * 4 : 0,
+                      fewest = std::max(2u, (sums + step - 1) / step);
+  for (std::uint32_t ahead = kMostAhead; stages_last && ahead >= 1; --ahead)
+    if (take(fewest, ahead)) break;
+  const bool loaded = staged(c, false) || staged(c, true);
+  for (std::uint32_t stages = kMost; m.stages == 0 && stages >= fewest; --stages)
+    take(stages, loaded ? std::min(std::max(stages, 2u) - 1, kMostAhead) : 1);
   return m;
 }
 
