@@ -68,15 +68,16 @@ struct GemmGpuCost {
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
   std::uint32_t mma_rate;             // the same by mma.sync
   std::uint32_t mma_request;          // of matmul_mma, a subgroup's load through registers
-  std::uint32_t mma_copy;             // of matmul_mma, a subgroup's copy of 4 bytes an invocation
+  std::uint32_t mma_copy;             // the same of 4 bytes an invocation, copied or turned
   std::uint32_t wgmma_rate;           // the same of warpgroups' products
   std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
   std::uint32_t wgmma_latency;        // from the start of a step's copies until they are there
   std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
   std::uint32_t wgmma_stored;         // elements of the result stored in 16 clocks, while nothing is multiplied
   std::uint32_t wgmma_exchange;       // a cluster along K that adds up its sums, beside what it stores
-  std::uint32_t wgmma_copied;         // an access of the invocations that copy, where no tensor map does
-  std::uint32_t wgmma_converted;      // beside it: of a run that is converted or turned in registers
+  std::uint32_t wgmma_loaded;         // a step of the invocations that copy, where no tensor map does
+  std::uint32_t wgmma_copied;         // each of their accesses in it
+  std::uint32_t wgmma_converted;      // the same, of what then passes through registers
   std::uint32_t wgmma_second_step;    // second_step of its partial sums
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32

@@ -85,8 +85,8 @@ struct GemmConfig {
     std::uint32_t resident = 1, cluster = 1, cluster_k = 1;
     bool overlapped = false, swapped = false;
     std::uint32_t ahead = 1;  // steps whose copies are in flight
-    // Of operands that no tensor map copies: an invocation's accesses in a step, and the runs of these that are
-    // converted or turned in registers.
+    // An invocation's accesses in a step of operands that no tensor map copies: those that cp.async puts into their
+    // place, and those that then pass through registers. A run that is converted counts as half an access more.
     std::uint32_t copied = 0, converted = 0;
   } warpgroups;
   // These are for the cost.
@@ -95,8 +95,7 @@ struct GemmConfig {
   std::uint32_t row = 0;
   FixedList<std::uint32_t GemmGpuCost::*, 3> rate_factors;  // permille of that rate, on a GPU
   bool narrow_gather = false;                               // an operand is gathered for a tile of 16
-  // Of matmul_mma: an operand is staged through registers; by copies of 4 bytes. Clocks of a subgroup's load then
-  // count.
+  // Of matmul_mma: an operand is staged through registers; by accesses of 4 bytes. A subgroup's loads then have a cost.
   bool by_registers = false, by_words = false;
   bool l2_prefetch = false;       // the kernel first prefetches both operands into the L2
   std::uint32_t steps_ahead = 1;  // whose loads are in flight while a step is multiplied

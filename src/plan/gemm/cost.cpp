@@ -123,13 +123,12 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, numbers, d);
   const std::uint64_t load =
       std::uint64_t{w.copied} * model.wgmma_copied + std::uint64_t{w.converted} * model.wgmma_converted;
+  const std::uint64_t loaded = load != 0 ? model.wgmma_loaded : 0;
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
-  // Invocations that load also begin later steps meanwhile, as many as are in flight.
   const auto step = [&](std::uint64_t resident) {
-    const std::uint64_t own = resident * load;
     return std::max<std::uint64_t>(
-        {resident * multiply, resident * copy, own, (own + model.wgmma_latency) / w.ahead, 1});
+        {resident * multiply, resident * copy, loaded + resident * load, model.wgmma_latency / w.ahead, 1});
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
   std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));

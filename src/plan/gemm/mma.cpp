@@ -172,8 +172,10 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_d = std::min(c.width_d, d.run_d);
   d.staging = staging_of(c, r, a, b);
   d.pipelined = true;
-  d.by_registers = !a.copied || !b.copied;
-  d.by_words = std::min(a.item, b.item) <= 4;
+  for (const Side& s : {a, b}) {
+    if (!s.copied && !s.turned) d.by_registers = true;
+    if (s.turned || s.item <= 4) d.by_words = true;
+  }
   d.steps_ahead = a.copied && b.copied ? d.staging.stages - 1 : 1;
   d.unit = Unit::mma;
   d.table = CostTable::matmul_mma;

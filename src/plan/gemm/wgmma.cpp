@@ -227,8 +227,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                   .swapped = r.swapped,
                   .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
   for (const Loads& loads : {loads_a, loads_b}) {
-    d.warpgroups.copied += loads.accesses;
-    if (loads.converted) d.warpgroups.converted += loads.items;
+    (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.accesses;
+    if (loads.converted) d.warpgroups.converted += loads.items / 2;
   }
   d.table = CostTable::matmul_wgmma;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_WGMMA_SPEC_SUB_M, r.sub_m()},
