@@ -63,8 +63,8 @@ __device__ __forceinline__ void store_eight(const GemmPush& push, const Target& 
 constexpr bool kOutPairs = (kOutType == SECTILE_TYPE_F16 || kOutType == SECTILE_TYPE_BF16) && kWidthD == 8u &&
                            !kHasAddends && kFlattenedBatch == 0u;
 
-// The same as gather_columns() for words of two columns: before, w[g] is the lane's pair of group g; after, the lane has
-// the four pairs of its group.
+// The same as gather_columns() for words of two columns: before, w[g] is the lane's pair of group g; after, the lane
+// has the four pairs of its group.
 __device__ __forceinline__ void gather_pairs(uint (&w)[4]) {
 #pragma unroll
   for (uint bit = 1u; bit <= 2u; bit *= 2u) {

@@ -185,10 +185,16 @@ __device__ __forceinline__ void take_eight(const Sums& sums, uint p, const uint 
 
 // The epilogue before the lanes trade: see kOutPairs. Several shares are in flight at a time: of each block both rows,
 // which have the same columns. An activation's own registers leave room for one.
+constexpr bool kOneShare = kActivation > SECTILE_ACTIVATION_RELU;
+__device__ __forceinline__ constexpr uint row_of_share(const uint share) {
+  return kOneShare ? share / kBlocks : share % 2u;
+}
+__device__ __forceinline__ constexpr uint block_of_share(const uint share) {
+  return kOneShare ? share % kBlocks : share / 2u;
+}
 __device__ __forceinline__ void store_sums_in_pairs(const GemmPush& push, const Tile& t, uint row, const Sums& sums) {
   const Target target = target_of(push, t);
-  constexpr bool heavy = kActivation > SECTILE_ACTIVATION_RELU;
-  constexpr uint together = heavy ? 1u : 4u, count = kColumns < 32u ? kColumns : 32u;
+  constexpr uint together = kOneShare ? 1u : 4u, count = kColumns < 32u ? kColumns : 32u;
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
@@ -196,7 +202,7 @@ __device__ __forceinline__ void store_sums_in_pairs(const GemmPush& push, const 
       uint w[together][4];
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
-        const uint share = first + i, r = heavy ? share / kBlocks : share % 2u, b = heavy ? share % kBlocks : share / 2u;
+        const uint share = first + i, r = row_of_share(share), b = block_of_share(share);
         if (share >= 2u * kBlocks) continue;
         acc_t v[8];
         take_eight(sums, p, r, b, v);
@@ -204,8 +210,9 @@ __device__ __forceinline__ void store_sums_in_pairs(const GemmPush& push, const 
       }
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
-        const uint share = first + i, r = heavy ? share / kBlocks : share % 2u, b = heavy ? share % kBlocks : share / 2u;
-        if (share < 2u * kBlocks) store_pairs(push, target, eight_of(t, row, p, r, b), w[i]);
+        const uint share = first + i;
+        if (share < 2u * kBlocks)
+          store_pairs(push, target, eight_of(t, row, p, row_of_share(share), block_of_share(share)), w[i]);
       }
     }
 }

@@ -33,7 +33,7 @@ constexpr uint kSideA = kLinesA * kLineA, kSideB = kLinesB * kLineB;
 constexpr uint kStage = kSideA + kSideB;
 
 // An item is what an invocation stages at a time: a run; where int8 is turned, 4 k of 4 rows.
-constexpr uint kItemA = kTurnA ? 4u : kWidthA * kElement, kItemB = kTurnB ? 4u : kWidthB * kElement;   // bytes in a line
+constexpr uint kItemA = kTurnA ? 4u : kWidthA * kElement, kItemB = kTurnB ? 4u : kWidthB * kElement;   // bytes
 constexpr uint kItemsA = kSideA / kItemA / (kTurnA ? kWidthA : 1u), kItemsB = kSideB / kItemB / (kTurnB ? kWidthB : 1u);
 constexpr uint kLoadsA = (kItemsA + kWorkgroup - 1u) / kWorkgroup, kLoadsB = (kItemsB + kWorkgroup - 1u) / kWorkgroup;
 
@@ -41,9 +41,9 @@ constexpr uint kLoadsA = (kItemsA + kWorkgroup - 1u) / kWorkgroup, kLoadsB = (kI
 constexpr uint kEachA = kLineA / kItemA, kEachB = kLineB / kItemB;
 constexpr uint kNextA = kWorkgroup / kEachA, kNextB = kWorkgroup / kEachB;
 
-// What begins at no multiple of 4 bytes is loaded in aligned words, one more than an item has. The first may begin up to 3
-// bytes in front of the item. They wait in two uvec4 each: the first four and the fifth; where int8 is turned, the first
-// and the second of each k.
+// What begins at no multiple of 4 bytes is loaded in aligned words, one more than an item has. The first may begin up to
+// 3 bytes in front of the item. They wait in two uvec4 each: the first four and the fifth; where int8 is turned, the
+// first and the second of each k.
 constexpr uint kHeldA = kShiftedA ? 2u : 1u, kHeldB = kShiftedB ? 2u : 1u;
 
 // Whether elements change on their way.

@@ -2,7 +2,8 @@
 // an access an item. What is converted or turned goes by cp.async to memory that only the same invocation uses, a slot
 // for each step in flight, and from there through registers. So does what begins at no multiple of 4 bytes (SHIFTED_A,
 // SHIFTED_B): of each line that is contiguous in global memory the aligned words of 4 bytes, which the warpgroup copies
-// side by side. An item's bytes are shifted together afterwards. A line's first word may have up to 3 bytes in front of it.
+// side by side. An item's bytes are shifted together afterwards. A line's first word may begin up to 3 bytes in front of
+// it.
 #include "lib/copy.cuh"
 
 constexpr uint kAhead = sectile_constant(MATMUL_WGMMA_SPEC_AHEAD, 1u);
@@ -167,7 +168,8 @@ __device__ __forceinline__ SourceLine source_line(const Source& s, uint number) 
   constexpr Loaded l = loaded(b);
   const uint block = l.along_k || l.turned ? 0u : number / kTileK, row = block * (l.line / kElementBytes);
   const uint outer = number - block * kTileK;   // of the lines, row or k
-  const uint count = l.along_k ? min(s.k, kTileK) : min(s.rows - min(row, s.rows), l.turned ? l.tile : l.line / kElementBytes);
+  const uint across = l.turned ? l.tile : l.line / kElementBytes;
+  const uint count = l.along_k ? min(s.k, kTileK) : min(s.rows - min(row, s.rows), across);
   return {s.base + run_at(l.type, outer * s.ld + row),
           outer < (l.along_k ? s.rows : s.k) ? run_bytes(l.type, count + (l.type == SECTILE_TYPE_Q4 ? 1u : 0u)) : 0u};
 }

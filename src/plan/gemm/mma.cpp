@@ -127,10 +127,8 @@ LoadedRuns runs_of(const GemmContext& c, const Side& s, bool b, std::uint32_t wo
   if (s.type == SECTILE_TYPE_Q4) ++words;
   if (s.type == SECTILE_TYPE_Q8) words += s.along_k ? 1 : s.width;
   if (!b && c.gemm.a_scale) words += s.along_k ? s.width : 1;
-  // ptxas 13.0 keeps about as many registers again for their addresses and what they are converted to; twice as many
-  // for bf16, which is rounded by integers.
-  const bool rounded = c.type == SECTILE_TYPE_BF16 && (s.type != c.type || (!b && c.gemm.a_scale));
-  std::uint32_t registers = (rounded ? 3 : 2) * words;
+  // ptxas 13.0 keeps about as many registers again for their addresses and what they are converted to.
+  std::uint32_t registers = 2 * words;
   // Those of q8 that lies along K are all converted at the same time.
   if (s.words != 0 && s.type == SECTILE_TYPE_Q8 && s.along_k) registers = 18;
   return {.runs = s.items, .invocations = workgroup, .registers = registers};
