@@ -106,8 +106,8 @@ std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, c
     sixteenths += elements * 16 * more * model.wgmma_narrow_permille / 1000;
   }
   std::uint64_t clocks = sixteenths / model.wgmma_stored;
-  if ((c.epilogue & ~(GEMM_EPILOGUE_A_SCALE | GEMM_EPILOGUE_BATCHED)) != 0)
-    clocks += clocks * model.wgmma_epilogue_permille / 1000;
+  constexpr std::uint32_t kNoWork = GEMM_EPILOGUE_A_SCALE | GEMM_EPILOGUE_BATCHED;  // of the stores
+  if ((c.epilogue & ~kNoWork) != 0) clocks += clocks * model.wgmma_epilogue_permille / 1000;
   return d.warpgroups.swapped ? clocks * model.wgmma_swapped_permille / 1000 : clocks;
 }
 
