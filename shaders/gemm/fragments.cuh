@@ -2,24 +2,33 @@
 // columns it has the two from 2 * (l % 4) on (PTX ISA, "Matrix Fragments for mma.m16n8k16"; wgmma's are the same).
 // Include after gemm/epilogue.cuh.
 
-// Trades the columns among the four lanes that have a row. Before, v[2 * g + e] is column 2 * (l % 4) + e of the group
-// g of 8 columns; after, the lane has all 8 of group l % 4. Two rounds, as a 4 x 4 matrix is transposed by halves.
-__device__ __forceinline__ void gather_columns(acc_t (&v)[8]) {
+// Trades among as many lanes as v has groups, their numbers `apart` apart: before, a lane has its own part of every
+// group; after, all parts of one group, that of its number among them. A matrix of groups and lanes is transposed by
+// halves.
+template <uint groups, uint apart, class T, uint count>
+__device__ __forceinline__ void trade_groups(T (&v)[count]) {
+  const uint each = count / groups;   // elements of a part
 #pragma unroll
-  for (uint bit = 1u; bit <= 2u; bit *= 2u) {
-    const bool upper = (threadIdx.x & bit) != 0u;
+  for (uint bit = 1u; bit < groups; bit *= 2u) {
+    const bool upper = (threadIdx.x & (apart * bit)) != 0u;
 #pragma unroll
-    for (uint g = 0u; g < 4u; ++g) {
+    for (uint g = 0u; g < groups; ++g) {
       if ((g & bit) != 0u) continue;
 #pragma unroll
-      for (uint e = 0u; e < 2u; ++e) {
-        acc_t &low = v[2u * g + e], &high = v[2u * (g ^ bit) + e];
-        const acc_t got = subgroup_xor(upper ? low : high, bit);
+      for (uint e = 0u; e < each; ++e) {
+        T &low = v[each * g + e], &high = v[each * (g ^ bit) + e];
+        const T got = subgroup_xor(upper ? low : high, apart * bit);
         if (upper) low = got;
         else high = got;
       }
     }
   }
+}
+// Trades columns among the four lanes that have a row: before, a lane has the two from 2 * (l % 4) on of each of four
+// groups of 8, as two elements or as a word; after, it has all 8 of group l % 4.
+template <class T, uint count>
+__device__ __forceinline__ void gather_columns(T (&v)[count]) {
+  trade_groups<4u, 1u>(v);
 }
 
 // 8 adjacent columns of row m from column n on, which a lane stores; `stored`: there are such.
@@ -63,22 +72,6 @@ __device__ __forceinline__ void store_eight(const GemmPush& push, const Target& 
 constexpr bool kOutPairs = (kOutType == SECTILE_TYPE_F16 || kOutType == SECTILE_TYPE_BF16) && kWidthD == 8u &&
                            !kHasAddends && kFlattenedBatch == 0u;
 
-// The same as gather_columns() for words of two columns: before, w[g] is the lane's pair of group g; after, the lane
-// has the four pairs of its group.
-__device__ __forceinline__ void gather_pairs(uint (&w)[4]) {
-#pragma unroll
-  for (uint bit = 1u; bit <= 2u; bit *= 2u) {
-    const bool upper = (threadIdx.x & bit) != 0u;
-#pragma unroll
-    for (uint g = 0u; g < 4u; ++g) {
-      if ((g & bit) != 0u) continue;
-      uint &low = w[g], &high = w[g ^ bit];
-      const uint got = subgroup_xor(upper ? low : high, bit);
-      if (upper) low = got;
-      else high = got;
-    }
-  }
-}
 // Applies the epilogue to a lane's columns of `count`, at most 32, of row m from column n on, and trades them.
 __device__ __forceinline__ void finish_pairs(const GemmPush& push, const Target& target, uint m, uint n,
                                              const acc_t (&v)[8], const uint count, uint (&w)[4]) {
@@ -92,7 +85,7 @@ __device__ __forceinline__ void finish_pairs(const GemmPush& push, const Target&
     w[g] = pack_pair(kOutType, finished(push, target, v[2u * g], row, column, 0.0f, 0.0f),
                      finished(push, target, v[2u * g + 1u], row, column + 1u, 0.0f, 0.0f));
   }
-  gather_pairs(w);
+  gather_columns(w);
 }
 __device__ __forceinline__ void store_pairs(const GemmPush& push, const Target& target, const Eight& at,
                                             const uint (&w)[4]) {
@@ -112,22 +105,8 @@ __device__ __forceinline__ Eight eight_rows(uint m, uint n, const uint count) {
   return {m + row, n, row < count};
 }
 // For eight_rows(): lanes with the same place among the four of a row have 8 adjacent columns of 8 rows; each takes one
-// of those rows. Three rounds, as an 8 x 8 matrix is transposed by halves.
-__device__ __forceinline__ void gather_rows(acc_t (&v)[8]) {
-  const uint place = threadIdx.x % 32u / 4u;
-#pragma unroll
-  for (uint bit = 1u; bit <= 4u; bit *= 2u) {
-    const bool upper = (place & bit) != 0u;
-#pragma unroll
-    for (uint i = 0u; i < 8u; ++i) {
-      if ((i & bit) != 0u) continue;
-      acc_t &low = v[i], &high = v[i ^ bit];
-      const acc_t got = subgroup_xor(upper ? low : high, 4u * bit);
-      if (upper) low = got;
-      else high = got;
-    }
-  }
-}
+// of those rows.
+__device__ __forceinline__ void gather_rows(acc_t (&v)[8]) { trade_groups<8u, 4u>(v); }
 
 // Applies the epilogue to `count` columns, at most 32, of row m from column n on, and stores them. Each lane's v: its
 // columns of the four groups of 8. All lanes of a warp call it together. What lies outside the result is left out.

@@ -20,8 +20,8 @@
 #define MATMUL_WGMMA_SPEC_CLUSTER_M 20  // workgroups of a cluster along M, which copy B's tile together
 #define MATMUL_WGMMA_SPEC_CLUSTER_N 21  // along N, which copy A's tile together
 #define MATMUL_WGMMA_SPEC_CLUSTER_K 22  // along K, which add up their sums
-// Steps in flight of an operand that has no tensor map: less than STAGES, because a step's stage is free when the next
-// step's products have begun
+// Steps in flight of an operand that has no tensor map. Less than STAGES where they have stages from their beginning
+// on, because a step's stage is free when the next step's products have begun
 #define MATMUL_WGMMA_SPEC_AHEAD 23
 #define MATMUL_WGMMA_SPEC_RESIDENT 24   // workgroups that a multiprocessor holds
 // 1: the products are those of the transposed operands, B times A. A product has 64 rows and any multiple of 16

@@ -41,8 +41,8 @@ constexpr uint kLoadsA = (kItemsA + kWorkgroup - 1u) / kWorkgroup, kLoadsB = (kI
 constexpr uint kEachA = kLineA / kItemA, kEachB = kLineB / kItemB;
 constexpr uint kNextA = kWorkgroup / kEachA, kNextB = kWorkgroup / kEachB;
 
-// What begins at no multiple of 4 bytes is loaded in aligned words, one more than an item has. The first may begin up to
-// 3 bytes in front of the item. They wait in two uvec4 each: the first four and the fifth; where int8 is turned, the
+// What begins at no multiple of 4 bytes is loaded in aligned words, one more than an item has. The first may begin up
+// to 3 bytes in front of the item. They wait in two uvec4 each: the first four and the fifth; where int8 is turned, the
 // first and the second of each k.
 constexpr uint kHeldA = kShiftedA ? 2u : 1u, kHeldB = kShiftedB ? 2u : 1u;
 

@@ -78,7 +78,7 @@ __device__ __forceinline__ void multiply(sum_t* sums, const uint* a, const uint*
       multiply_fragment(sums + (i * kFragmentsN + j) * kSumsOfFragment, a + 4u * i, b + 2u * j);
 }
 
-// Copies run kStages - 1 steps ahead of the products, what goes through registers two: one staged, one on its way.
+// Copies run kStages - 1 steps ahead of the products, what goes through registers two: one staged, one in registers.
 __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t, sum_t* sums) {
   Cursor copied = first_step(push, t), loaded = copied, held = copied;   // held: the step in registers
   uvec4 items_a[kCopyA ? 1u : kLoadsA * kHeldA], items_b[kCopyB ? 1u : kLoadsB * kHeldB];

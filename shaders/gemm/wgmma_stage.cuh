@@ -2,8 +2,8 @@
 // an access an item. What is converted or turned goes by cp.async to memory that only the same invocation uses, a slot
 // for each step in flight, and from there through registers. So does what begins at no multiple of 4 bytes (SHIFTED_A,
 // SHIFTED_B): of each line that is contiguous in global memory the aligned words of 4 bytes, which the warpgroup copies
-// side by side. An item's bytes are shifted together afterwards. A line's first word may begin up to 3 bytes in front of
-// it.
+// side by side. An item's bytes are shifted together afterwards. A line's first word may begin up to 3 bytes in front
+// of it.
 #include "lib/copy.cuh"
 
 constexpr uint kAhead = sectile_constant(MATMUL_WGMMA_SPEC_AHEAD, 1u);
@@ -143,7 +143,7 @@ constexpr uint kTurnedK = 16u;
 struct Turned {
   uint64 from;        // the address of the first k of the four rows
   uint row, k;        // from the tile's and the step's first on
-  uint inside, rows;  // of the 16 k, and of the four rows, so many are inside the operand
+  uint inside;        // of the 16 k so many are inside the operand
 };
 template <bool b>
 __device__ __forceinline__ Turned turned_of(const Source& s, const uint number) {
@@ -152,8 +152,7 @@ __device__ __forceinline__ Turned turned_of(const Source& s, const uint number) 
   Turned u;
   u.row = unit % groups * 4u;
   u.k = unit / groups * kTurnedK;
-  u.rows = s.rows - min(u.row, s.rows);
-  u.inside = u.rows != 0u ? s.k - min(u.k, s.k) : 0u;
+  u.inside = u.row < s.rows ? s.k - min(u.k, s.k) : 0u;
   u.from = s.base + u.k * s.ld + u.row;
   return u;
 }

@@ -94,9 +94,9 @@ __device__ __forceinline__ uint f16_products(uint a, uint b) {
   return v;
 }
 
-// The aligned word at `from`, of which what lies in front of byte `end`, counted from there, is read: all of it, two
-// bytes or one; of three the first two. The others are zeros. `unit`: `end` is a multiple of it. By predicates, because
-// a load in a branch would be waited for there.
+// Loads the first `end` bytes of the aligned word at `from`: none (`end` may be negative), one, two or all four; of
+// three the first two. The other bytes are zeros. `end` is a multiple of `unit`, 1 or 2. By predicates, because a load
+// in a branch would be waited for there.
 __device__ __forceinline__ uint load_word_part(uint64 from, int end, const uint unit) {
   uint word;
   if (unit == 1u)

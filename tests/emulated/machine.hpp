@@ -23,7 +23,7 @@ struct Range {
   bool write;
 };
 
-// An asynchronous copy on its way to workgroup memory.
+// An asynchronous copy to workgroup memory that has not landed.
 struct Copy {
   unsigned char* to = nullptr;
   std::array<unsigned char, 16> data{};

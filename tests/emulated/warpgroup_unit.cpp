@@ -24,7 +24,7 @@ std::vector<unsigned char>& memory_of(Workgroup& group, bool copied) {
   return copied ? group.copied : group.memory;
 }
 
-// A place in it, or one that nobody reads.
+// A place in it; where there is none, some bytes that nothing reads.
 unsigned char* place(Workgroup& group, unsigned address, unsigned bytes, bool copied) {
   static std::array<unsigned char, 16> nowhere;
   auto& memory = memory_of(group, copied);

@@ -95,11 +95,10 @@ struct GemmConfig {
   std::uint32_t row = 0;
   FixedList<std::uint32_t GemmGpuCost::*, 3> rate_factors;  // permille of that rate, on a GPU
   bool narrow_gather = false;                               // an operand is gathered for a tile of 16
-  // Of matmul_mma: an operand is staged through registers; by accesses of 4 bytes. A subgroup's loads then have a cost.
-  bool by_registers = false, by_words = false;
-  bool l2_prefetch = false;       // the kernel first prefetches both operands into the L2
-  std::uint32_t steps_ahead = 1;  // whose loads are in flight while a step is multiplied
-  bool pipelined = false;         // the next step is staged before a step's last product
+  std::uint32_t GemmGpuCost::* request = nullptr;           // clocks of a subgroup's load, of matmul_mma; none: 0
+  bool l2_prefetch = false;                                 // the kernel first prefetches both operands into the L2
+  std::uint32_t steps_ahead = 1;                            // whose loads are in flight while a step is multiplied
+  bool pipelined = false;                                   // the next step is staged before a step's last product
   // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
   // by something that the whole multiprocessor shares, such as workgroup memory.
   bool by_schedulers = false;
@@ -125,6 +124,10 @@ GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const E
                          std::shared_ptr<const GatheredOperand> gathered = nullptr);
 
 std::uint32_t type_bytes(std::uint32_t type) noexcept;  // of a SECTILE_TYPE; 4-bit elements: 1
+// Of so many elements.
+inline std::uint32_t access_bytes(std::uint32_t type, std::uint32_t width) noexcept {
+  return type == SECTILE_TYPE_Q4 ? width / 2 : width * type_bytes(type);
+}
 
 // The widest access of an operand in elements, at most `most`, that its alignment, its strides and the size of its
 // contiguous axis allow.

@@ -173,9 +173,7 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
                                  e.gathered_runs * model.gathered_issue * ceil_div(d.workgroup, 32);
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / model.cache_bytes;
-  const std::uint64_t requests = e.interior.load_requests * (d.by_registers ? model.mma_request
-                                                             : d.by_words   ? model.mma_copy
-                                                                            : 0);
+  const std::uint64_t requests = d.request != nullptr ? e.interior.load_requests * (model.*d.request) : 0;
   const std::uint64_t occupancy = gemm_occupancy(c, d.staging, d.workgroup);
   const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
                                  : d.pipelined ? model.latency_pipelined

@@ -14,6 +14,9 @@ struct GemmStrides {
   bool operator==(const GemmStrides&) const = default;
 };
 
+// The largest leading dimension that kernels take.
+inline constexpr std::int64_t kMostLd = (std::int64_t{1} << 31) - 1;
+
 // What a kernel makes of a sum before it stores it, whether the sum is a GEMM's or not.
 struct GemmEpilogue {
   float alpha = 1, beta = 0;

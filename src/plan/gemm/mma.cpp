@@ -80,16 +80,13 @@ struct Side {
 
   std::uint32_t lines() const { return staged.lines(); }
   std::uint32_t line_bytes() const { return staged.line_bytes(); }
+  bool by_registers() const { return !copied && !turned; }
 };
 
 bool has_copies(const GemmContext& c) { return c.profile.async_copy.value_or(false); }
 // sm_75 has matrix loads and shapes of half the K.
 bool has_shapes_75(const GemmContext& c) { return c.profile.cuda_architecture.value_or(0) < 80; }
 bool sums_in_f16(const GemmContext& c) { return !c.integer() && c.gemm.acc == DType::f16; }
-
-std::uint32_t access_bytes(std::uint32_t type, std::uint32_t width) {
-  return type == SECTILE_TYPE_Q4 ? width / 2 : width * type_bytes(type);
-}
 
 std::uint32_t tile_k_of(const GemmContext& c, const Row& r) { return r.tile_k * (c.integer() ? 2 : 1); }
 
@@ -170,10 +167,10 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_d = std::min(c.width_d, d.run_d);
   d.staging = staging_of(c, r, a, b);
   d.pipelined = true;
-  for (const Side& s : {a, b}) {
-    if (!s.copied && !s.turned) d.by_registers = true;
-    if (s.turned || s.item <= 4) d.by_words = true;
-  }
+  if (a.by_registers() || b.by_registers())
+    d.request = &GemmGpuCost::mma_request;
+  else if (std::min(a.item, b.item) <= 4)
+    d.request = &GemmGpuCost::mma_copy;
   d.steps_ahead = a.copied && b.copied ? d.staging.stages - 1 : 1;
   d.unit = Unit::mma;
   d.table = CostTable::matmul_mma;

@@ -97,10 +97,9 @@ Result<void> plan_gemm(Job& job, const Gemm& gemm) {
   if (is_empty(gemm)) return {};
   GemmContext c = gemm_context(gemm, job.profile, job.extra);
   c.few_pipelines = job.options.few_pipelines;
-  constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   const GemmStrides& at = c.gemm.at;
   for (const auto ld : {at.lda, at.ldb, at.ldc, at.ldd, at.ldr})
-    if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
+    if (ld > kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
   if (reads_no_product(gemm)) {
     auto steps = gemm_epilogue_alone(c, job.plan.operands);
     if (!steps) return std::unexpected(steps.error());

@@ -104,12 +104,12 @@ Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   const bool turned = integer_across(c, b), converted = type != c.type || (!b && c.gemm.a_scale);
   const std::uint32_t width = c.operand(b).width(turned ? 4 : converted ? 8 : 16 / type_bytes(c.type));
   Loads loads{.run = turned ? 4 : width};
-  loads.shifted = MATMUL_WGMMA_ACCESS_BYTES(type, width) < 4;
+  loads.shifted = access_bytes(type, width) < 4;
   if (loads.shifted && !turned) loads.run = converted ? 8 : 16 / type_bytes(c.type);
   loads.items = MATMUL_WGMMA_ITEMS(tile, loads.run, type_bytes(c.type), turned);
   loads.direct = !turned && !converted && !loads.shifted;
   loads.converted = turned || converted;
-  const std::uint32_t access = MATMUL_WGMMA_ACCESS_BYTES(type, loads.run), tile_k = tile_k_of(c);
+  const std::uint32_t access = access_bytes(type, loads.run), tile_k = tile_k_of(c);
   loads.accesses = loads.items * ((access + 15) / 16);
   if (!loads.direct) loads.slot = loads.items * access * MATMUL_WGMMA_WARPGROUP;
   if (loads.shifted) {
@@ -126,10 +126,9 @@ struct Memory {
 };
 
 // As many stages as fit. Where steps in flight need memory too, as many of them.
-Memory memory_of(const GemmContext& c, const Row& r) {
+Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads& b) {
   constexpr std::uint32_t kMost = 12, kMostAhead = 6, kReserved = 1024;
   const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
-  const Loads a = loads_of(c, r, false), b = loads_of(c, r, true);
   const std::uint32_t slot = a.slot + b.slot;
   const std::uint32_t room = std::min(
       c.limits.dynamic_workgroup_memory,
@@ -148,7 +147,7 @@ Memory memory_of(const GemmContext& c, const Row& r) {
                       fewest = std::max(2u, (sums + step - 1) / step);
   for (std::uint32_t ahead = kMostAhead; stages_last && ahead >= 1; --ahead)
     if (take(fewest, ahead)) break;
-  const bool loaded = staged(c, false) || staged(c, true);
+  const bool loaded = a.items != 0 || b.items != 0;
   for (std::uint32_t stages = kMost; m.stages == 0 && stages >= fewest; --stages)
     take(stages, loaded ? std::min(std::max(stages, 2u) - 1, kMostAhead) : 1);
   return m;
@@ -212,7 +211,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   d.row = row;
-  const Memory memory = memory_of(c, r);
+  const Memory memory = memory_of(c, r, loads_a, loads_b);
   d.staging.a = {.rows = r.tile_m, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.stages = memory.stages;

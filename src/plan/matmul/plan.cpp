@@ -32,12 +32,11 @@ Gemm gemm_of(const MatmulProblem& p) noexcept {
   g.b_align = p.b_align;
   g.d_align = p.d_align;
   // A vector whose elements are adjacent lies along K as well as across it; more kernels take the former.
-  constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
-  if (g.m == 1 && g.transpose_a && g.at.lda == 1 && g.k < kMostLd) {
+  if (g.m == 1 && g.transpose_a && g.at.lda == 1 && g.k <= kMostLd) {
     g.transpose_a = false;
     g.at.lda = g.k;
   }
-  if (g.n == 1 && !g.transpose_b && g.at.ldb == 1 && g.k < kMostLd) {
+  if (g.n == 1 && !g.transpose_b && g.at.ldb == 1 && g.k <= kMostLd) {
     g.transpose_b = true;
     g.at.ldb = g.k;
   }
