@@ -4,6 +4,7 @@
 //     std::span<const Strategy* const> table() const;
 //     Config make(const Strategy&, row) const;
 //     std::int64_t cost(const Strategy&, row, const Config&) const;
+//     bool costs_at_least(const Strategy&, row, std::int64_t cost) const;   // may be absent: a quick look, false if unsure
 //     void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts, cost,
 //     detail Result<std::vector<Step>> steps(const Config&) const; const Context& context() const; Family
 //     without_pack() const; bool plannable(const DeviceProfile&) const;              // on another device
@@ -76,6 +77,18 @@ bool better(const Choice<Family>& best, Eligibility eligibility, std::int64_t co
   return eligibility == Eligibility::candidate && cost < best.cost;
 }
 
+// Whether the row, which is admissible, is not better than `best` whatever make() makes of it.
+template <class Family>
+bool beaten(const Family& family, const Choice<Family>& best, const typename Family::Strategy& s, std::uint32_t row,
+            Eligibility eligibility) {
+  if constexpr (requires { family.costs_at_least(s, row, best.cost); }) {
+    const bool compete = eligibility == Eligibility::candidate && best.eligibility == Eligibility::candidate;
+    return best.strategy != nullptr && compete && family.costs_at_least(s, row, best.cost);
+  } else {
+    return false;
+  }
+}
+
 // Every candidate is appended to `explanations`, unless that is null. If it is null, rows beyond `most` are skipped
 // unless a candidate is forced. Only then a row may be chosen that is there to be measured.
 template <class Family>
@@ -92,6 +105,7 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
       bool admissible = s->applicable(family.context(), row, refusal);
       if (admissible && forced_out(options, *s, family.context(), row))
         admissible = refusal.no("another candidate is forced");
+      if (!every && admissible && beaten(family, best, *s, row, eligibility)) continue;
       Candidate candidate;
       if (admissible) {
         const auto config = family.make(*s, row);

@@ -34,6 +34,13 @@ std::int64_t corrected_cost(const CostModel& model, CostTable table, const RowNu
   return times_exp2(cost, correction_of(correction, row, features()));
 }
 
+// What a candidate's cost with its correction is not below, where without one it is not below `cost`.
+inline std::int64_t least_corrected_cost(const CostModel& model, CostTable table, const RowNumbers& row,
+                                         std::int64_t cost) noexcept {
+  constexpr std::int64_t kMost = 5;  // times less: four and the rounding of logarithms
+  return model.rows->correction(table) == Correction{} && row.offset == 0 ? cost : cost / kMost;
+}
+
 // The class of a profile's device: its own, CPU, Hopper, or a GPU without measurements.
 CostModel cost_model_of(const DeviceProfile& profile) noexcept;
 

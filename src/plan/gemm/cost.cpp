@@ -1,6 +1,7 @@
 // A GEMM candidate's cost in picoseconds. Integers only, so that every machine chooses alike.
 #include "cost.hpp"
 #include "base/arithmetic.hpp"
+#include "split.hpp"
 
 #include <algorithm>
 
@@ -240,6 +241,11 @@ Features gemm_features(const GemmContext& c, const GemmConfig& d, std::int64_t c
 std::int64_t corrected_gemm_cost(const GemmContext& c, const CostModel& model, CostTable table, const GemmConfig& d) {
   const std::int64_t cost = gemm_cost(c, model, d);
   return corrected_cost(model, table, model.row(d.table, d.row), cost, [&] { return gemm_features(c, d, cost); });
+}
+
+bool gemm_costs_at_least(const GemmContext& c, CostTable table, const GemmConfig& made, std::int64_t cost) {
+  const GemmConfig cheapest = with_best_splits(c, made, [](const GemmConfig&) { return true; });
+  return least_corrected_cost(c.model, table, c.model.row(made.table, made.row), gemm_cost(c, c.model, cheapest)) >= cost;
 }
 
 }  // namespace sectile::detail

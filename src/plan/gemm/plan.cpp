@@ -37,6 +37,9 @@ struct Gemms {
              (kernels == nullptr || !first_missing_step(*this, config, *kernels));
     });
   }
+  bool costs_at_least(const GemmStrategy& s, std::uint32_t row, std::int64_t cost) const {
+    return gemm_costs_at_least(c, s.costs, s.make(c, row), cost);
+  }
   std::int64_t cost(const GemmStrategy& s, std::uint32_t, const GemmConfig& config) const {
     return corrected_gemm_cost(c, c.model, s.costs, config);
   }

@@ -76,11 +76,9 @@ bool tail_to_fill(const GemmContext& c, GemmConfig& d) noexcept {
 }
 
 // The costs are compared without corrections, so that two rows of one shape get the same splits.
-GemmConfig gemm_with_splits(const GemmContext& c, const GemmStrategy& s, std::uint32_t row,
+GemmConfig with_best_splits(const GemmContext& c, const GemmConfig& config,
                             const std::function<bool(const GemmConfig&)>& usable) {
-  GemmConfig best = s.make(c, row);
-  best.estimate = s.estimate(c, row, best);
-  GemmConfig split = best, tail = best;
+  GemmConfig best = config, split = config, tail = config;
   const bool has_tail = tail_to_fill(c, tail);
   const std::array balanced{splits_to_balance(c, best, 4), splits_to_balance(c, best, 8)};
   if (best.splits <= 1 && balanced[0] <= 1 && balanced[1] <= 1 && !has_tail) return best;
@@ -100,6 +98,13 @@ GemmConfig gemm_with_splits(const GemmContext& c, const GemmStrategy& s, std::ui
   if (has_tail) consider(tail);
   if (least == std::numeric_limits<std::int64_t>::max()) best.splits = 1;
   return best;
+}
+
+GemmConfig gemm_with_splits(const GemmContext& c, const GemmStrategy& s, std::uint32_t row,
+                            const std::function<bool(const GemmConfig&)>& usable) {
+  GemmConfig config = s.make(c, row);
+  config.estimate = s.estimate(c, row, config);
+  return with_best_splits(c, config, usable);
 }
 
 }  // namespace sectile::detail

@@ -28,6 +28,10 @@ std::uint32_t splits_to_balance(const GemmContext& c, const GemmConfig& d, std::
 // false if there is nothing to split.
 bool tail_to_fill(const GemmContext& c, GemmConfig& d) noexcept;
 
+// A config with the splits of K that cost least by its estimate: see gemm_with_splits.
+GemmConfig with_best_splits(const GemmContext& c, const GemmConfig& config,
+                            const std::function<bool(const GemmConfig&)>& usable);
+
 // The strategy's config with the splits of K that cost least. The strategy gives the most; fewer, none, or a split tail
 // may cost less. Only configs that are `usable` are considered: a pack may lack the kernels of some, and scratch may be
 // limited. The one without splits is returned if none is.

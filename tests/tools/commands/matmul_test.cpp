@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -199,6 +200,26 @@ TEST_CASE("matmul reference agrees with itself and sees every change") {
 }
 
 // What a tolerance must still see: a term of the sum left out, or one too many.
+TEST_CASE("two devices may round a tie to either neighbour, and to nothing further") {
+  const ProductPlaces places{.type = DType::bf16,
+                             .index = [](std::size_t i) { return static_cast<std::int64_t>(i); },
+                             .name = [](std::size_t) { return std::string("d[0]"); },
+                             .zeros = {}};
+  const double step = 0x1p-7;  // between bf16s from 1 to 2
+  const ProductElement tie{.value = 1.5 - step / 2, .tolerance = step / 16}, no_tie{.value = 1.5, .tolerance = step / 16};
+  const auto differ = [&](const ProductElement& want, double one, double other) {
+    std::array<std::byte, 2> a{}, b{};
+    encode(DType::bf16, one, a.data());
+    encode(DType::bf16, other, b.data());
+    return compare_devices(places, std::array{want}, a, b).has_value();
+  };
+  CHECK_FALSE(differ(tie, 1.5, 1.5 - step));
+  CHECK_FALSE(differ(tie, 1.5 - step, 1.5));
+  CHECK(differ(tie, 1.5 + step, 1.5 - step));
+  CHECK(differ(tie, 1.5 + step, 1.5));
+  CHECK(differ(no_tie, 1.5, 1.5 - step));
+}
+
 TEST_CASE("tolerances see a missing term") {
   for (const char* text : {"matmul f32 nn 8x8x1000", "matmul f16 nn 8x8x300 out=f32", "matmul bf16 nn 8x8x300 out=f32",
                            "matmul f16 nn 8x8x64 acc=f16 out=f32"}) {
