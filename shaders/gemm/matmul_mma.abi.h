@@ -16,5 +16,8 @@
 // 1: rows (or k) of the operand begin at no multiple of 4 bytes. WIDTH_A, WIDTH_B: the elements of an item
 #define MATMUL_MMA_SPEC_SHIFTED_A 23
 #define MATMUL_MMA_SPEC_SHIFTED_B 24
+// 1: 4-bit weights are copied as they are, and converted when a warp loads its fragments; COPY_B is 1 too. 2: K may end
+// inside a block of 32
+#define MATMUL_MMA_SPEC_PACKED_B 25
 
 #endif

@@ -13,6 +13,9 @@ constexpr bool kCopyA = sectile_constant(MATMUL_MMA_SPEC_COPY_A, 0u) != 0u;
 constexpr bool kCopyB = sectile_constant(MATMUL_MMA_SPEC_COPY_B, 0u) != 0u;
 constexpr bool kShiftedA = sectile_constant(MATMUL_MMA_SPEC_SHIFTED_A, 0u) != 0u;
 constexpr bool kShiftedB = sectile_constant(MATMUL_MMA_SPEC_SHIFTED_B, 0u) != 0u;
+// B's 4-bit weights are copied as they are, and become f16 in registers: gemm/mma_weights.cuh.
+constexpr uint kPacking = sectile_constant(MATMUL_MMA_SPEC_PACKED_B, 0u);
+constexpr bool kPackedB = kPacking != 0u, kPartialBlocks = kPacking == 2u;
 
 #ifdef INTEGER
 constexpr bool kBytes = true;
@@ -28,12 +31,15 @@ constexpr bool kTurnA = kBytes && !kAlongKA, kTurnB = kBytes && !kAlongKB;
 constexpr bool kLineAlongA = kAlongKA || kTurnA, kLineAlongB = kAlongKB || kTurnB;
 constexpr uint kLinesA = kLineAlongA ? kTileM : kTileK, kLinesB = kLineAlongB ? kTileN : kTileK;
 constexpr uint kLineA = (kLineAlongA ? kTileK : kTileM) * kElement;   // bytes
-constexpr uint kLineB = (kLineAlongB ? kTileK : kTileN) * kElement;
+constexpr uint kLineB = kPackedB ? kTileK / 2u : (kLineAlongB ? kTileK : kTileN) * kElement;
 constexpr uint kSideA = kLinesA * kLineA, kSideB = kLinesB * kLineB;
-constexpr uint kStage = kSideA + kSideB;
+// A step's scales of a line of packed weights, and the word in which they may begin too early.
+constexpr uint kScaleWords = kTileK / 64u + 1u;
+constexpr uint kStage = kSideA + kSideB + (kPackedB ? kLinesB * kScaleWords * 4u : 0u);
 
 // An item is what an invocation stages at a time: a run; where int8 is turned, 4 k of 4 rows.
-constexpr uint kItemA = kTurnA ? 4u : kWidthA * kElement, kItemB = kTurnB ? 4u : kWidthB * kElement;   // bytes
+constexpr uint kItemA = kTurnA ? 4u : kWidthA * kElement;   // bytes
+constexpr uint kItemB = kPackedB ? kChunk : kTurnB ? 4u : kWidthB * kElement;
 constexpr uint kItemsA = kSideA / kItemA / (kTurnA ? kWidthA : 1u), kItemsB = kSideB / kItemB / (kTurnB ? kWidthB : 1u);
 constexpr uint kLoadsA = (kItemsA + kWorkgroup - 1u) / kWorkgroup, kLoadsB = (kItemsB + kWorkgroup - 1u) / kWorkgroup;
 
@@ -103,6 +109,7 @@ __device__ __forceinline__ Item item_of(uint load) {
 // The item's first element along K, from the step's on.
 template <bool b>
 __device__ __forceinline__ uint item_k(Item item) {
+  if (b && kPackedB) return item.byte * 2u;
   return (b ? kLineAlongB : kLineAlongA) ? item.byte / kElement : item.line;
 }
 // Its row (column) from the tile's first on; beyond the operand, the last run's, or the last one.
@@ -188,9 +195,11 @@ __device__ __forceinline__ void copy_items(const GemmPush& push, const Tile& t, 
 #pragma unroll
   for (uint i = 0u; i < (b ? kLoadsB : kLoadsA); ++i) {
     if (!has_item<b>(i)) continue;
+    const uint k = item_k<b>(item_of<b>(i)), bytes = b ? kItemB : kItemA;
+    const bool inside = is_inside<b>(places, i) && k < c.left;
     start_copy(to + staged_place<b>(i),
-               (b ? c.b : c.a) + run_at(b ? kBType : kAType, place_of<b>(push, t, places, i)), b ? kItemB : kItemA,
-               is_inside<b>(places, i) && item_k<b>(item_of<b>(i)) < c.left);
+               (b ? c.b : c.a) + run_at(b ? kBType : kAType, place_of<b>(push, t, places, i)), bytes,
+               !inside ? 0u : b && kPackedB ? min(bytes, (c.left - k + 1u) / 2u) : bytes);
   }
 }
 

@@ -15,9 +15,21 @@ __device__ __forceinline__ Warp locate_warp() {
   return {own / kWarpsN * kWarpM, own % kWarpsN * kWarpN, warp / kWarpsOfSlice * kProducts};
 }
 
-// Loads the fragments of A and of B for one product. A matrix load has two matrices of 8 rows (columns) in both halves
+#ifndef INTEGER
+#include "gemm/mma_weights.cuh"
+constexpr uint kWordsB = kPackedB ? kPackedWords : 2u;   // of a fragment
+#else
+constexpr uint kWordsB = 2u;
+#endif
+
+// Loads the fragments of A and of B for one product of the step at `stage`. A matrix load has two matrices of 8 rows (columns) in both halves
 // of a fragment's K: for A the rows are next to each other in the order of registers, for B the halves.
-__device__ __forceinline__ void load_fragments(WorkgroupAddress stage, Warp warp, uint product, uint* a, uint* b) {
+__device__ __forceinline__ void load_fragments(const GemmPush& push, WorkgroupAddress memory, uint offset, Warp warp,
+                                               uint product, uint* a, uint* b) {
+  const WorkgroupAddress stage = memory + offset;
+#ifndef INTEGER
+  if (kPackedB) load_packed_fragments(push, offset, warp, product, b);
+#endif
   const uint lane = threadIdx.x % 32u, row = lane % 8u, second = lane / 8u % 2u, third = lane / 16u;
   product += warp.product;
 #pragma unroll
@@ -32,6 +44,7 @@ __device__ __forceinline__ void load_fragments(WorkgroupAddress stage, Warp warp
 #pragma unroll
   for (uint j = 0u; j < kFragmentsN; j += 2u) {
     const uint n = warp.n + j * 8u;
+    if (kPackedB) continue;
     if (kLineAlongB)
       load_matrices(b + 2u * j,
                     stage + kSideA + place_in_tile<true>(n + third * 8u + row, product * 32u + second * kChunk));
@@ -70,7 +83,21 @@ __device__ __forceinline__ void multiply_fragment(sum_t* sums, const uint* a, co
 #endif
 }
 
-__device__ __forceinline__ void multiply(sum_t* sums, const uint* a, const uint* b) {
+// `left`: of K, from the product's first k on.
+__device__ __forceinline__ void multiply(sum_t* sums, const uint* a, const uint* b, int left) {
+#ifndef INTEGER
+  if (kPackedB) {
+#pragma unroll
+    for (uint j = 0u; j < kFragmentsN; ++j) {
+      uint words[2];
+      convert_fragment(b + kPackedWords * j, left, words);
+#pragma unroll
+      for (uint i = 0u; i < kFragmentsM; ++i)
+        multiply_fragment(sums + (i * kFragmentsN + j) * kSumsOfFragment, a + 4u * i, words);
+    }
+    return;
+  }
+#endif
 #pragma unroll
   for (uint i = 0u; i < kFragmentsM; ++i)
 #pragma unroll
@@ -89,6 +116,9 @@ __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t
     if (copied.left != 0u) {
       if (kCopyA) copy_items<false>(push, t, copied, places_a, memory + stage);
       if (kCopyB) copy_items<true>(push, t, copied, places_b, memory + (stage + kSideA));
+#ifndef INTEGER
+      if (kPackedB) copy_scales(push, t, copied, memory + (stage + kSideA + kSideB));
+#endif
     }
     advance(push, copied);
     end_copy_group();
@@ -124,9 +154,9 @@ __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t
     load_step();
   }
   const Warp warp = locate_warp();
-  uint a[2u * 4u * kFragmentsM], b[2u * 2u * kFragmentsN];   // of this product and the next one
+  uint a[2u * 4u * kFragmentsM], b[2u * kWordsB * kFragmentsN];   // of this product and the next one
   await_step();
-  load_fragments(memory, warp, 0u, a, b);
+  load_fragments(push, memory, 0u, warp, 0u, a, b);
   uint stage = 0u;
 #pragma unroll 1
   for (uint k = t.k; k < t.k_end; k += kTileK) {
@@ -135,8 +165,8 @@ __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t
       const uint set = p % 2u, other = 1u - set;
       const bool last = p + 1u == kProducts;
       if (last) await_step();
-      load_fragments(memory + (last ? after(stage) : stage), warp, last ? 0u : p + 1u, a + other * 4u * kFragmentsM,
-                     b + other * 2u * kFragmentsN);
+      load_fragments(push, memory, last ? after(stage) : stage, warp, last ? 0u : p + 1u, a + other * 4u * kFragmentsM,
+                     b + other * kWordsB * kFragmentsN);
       if (p == 0u) {
         if (kCopyA || kCopyB) copy_step(before(stage));
         if (!kCopyA || !kCopyB) {
@@ -144,7 +174,8 @@ __device__ __forceinline__ void add_products(const GemmPush& push, const Tile& t
           load_step();
         }
       }
-      multiply(sums, a + set * 4u * kFragmentsM, b + set * 2u * kFragmentsN);
+      multiply(sums, a + set * 4u * kFragmentsM, b + set * kWordsB * kFragmentsN,
+               int(t.k_end - k) - int((p + warp.product) * 16u));
     }
     stage = after(stage);
   }

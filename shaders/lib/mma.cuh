@@ -15,8 +15,11 @@ __device__ __forceinline__ unsigned char* workgroup_bytes() {
     return requested_memory;
   }
 }
-#define SECTILE_SHARED_BYTES(name, count) \
-  __device__ __forceinline__ unsigned char& name(uint byte) { return workgroup_bytes<(count)>()[byte]; }
+// name(byte, more): byte + more, where `more` becomes a part of the instruction.
+#define SECTILE_SHARED_BYTES(name, count)                                                     \
+  __device__ __forceinline__ unsigned char& name(uint byte, const uint more = 0u) {           \
+    return (workgroup_bytes<(count)>() + byte)[more];                                         \
+  }
 
 // Where a byte of workgroup memory is; offsets are added to it.
 using WorkgroupAddress = uint;
@@ -82,7 +85,7 @@ __device__ __forceinline__ void mma_s8_75(int* c, uint a, uint b) {
       : "+r"(c[0]), "+r"(c[1]) : "r"(a), "r"(b));
 }
 
-// Two f16 in a word: sums and products, each rounded to nearest, ties to even.
+// Two f16 in a word: sums, products and a * b + c, each rounded once to nearest, ties to even.
 __device__ __forceinline__ uint f16_sums(uint a, uint b) {
   uint v;
   asm("add.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
@@ -91,6 +94,17 @@ __device__ __forceinline__ uint f16_sums(uint a, uint b) {
 __device__ __forceinline__ uint f16_products(uint a, uint b) {
   uint v;
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+// a & mask | bits. In one instruction, which compilers do not make of two constants.
+__device__ __forceinline__ uint masked(uint a, uint mask, uint bits) {
+  uint v;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(v) : "r"(a), "r"(mask), "r"(bits));
+  return v;
+}
+__device__ __forceinline__ uint f16_fused(uint a, uint b, uint c) {
+  uint v;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(v) : "r"(a), "r"(b), "r"(c));
   return v;
 }
 
@@ -113,11 +127,10 @@ __device__ __forceinline__ uint load_word_part(uint64 from, int end, const uint 
   return word;
 }
 
-// Starts a copy of 4, 8 or 16 bytes, both addresses multiples of that, to workgroup memory. Where not `inside`, nothing
-// is read and zeros are stored.
-__device__ __forceinline__ void start_copy(WorkgroupAddress to, uint64 from, const uint bytes, bool inside) {
+// Starts a copy to 4, 8 or 16 bytes of workgroup memory of the first `read` of as many, with zeros behind them. Both
+// addresses are multiples of `bytes`.
+__device__ __forceinline__ void start_copy(WorkgroupAddress to, uint64 from, const uint bytes, uint read) {
 #if __CUDA_ARCH__ >= 800
-  const uint read = inside ? bytes : 0u;
   const char* const source = global_pointer<const char>(from, 0u);
   if (bytes == 16u)
     asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(source), "r"(read) : "memory");

@@ -4,9 +4,9 @@
 //     std::span<const Strategy* const> table() const;
 //     Config make(const Strategy&, row) const;
 //     std::int64_t cost(const Strategy&, row, const Config&) const;
-//     bool costs_at_least(const Strategy&, row, std::int64_t cost) const;   // may be absent: a quick look, false if unsure
-//     void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts, cost,
-//     detail Result<std::vector<Step>> steps(const Config&) const; const Context& context() const; Family
+//     bool costs_at_least(const Strategy&, row, std::int64_t cost) const;   // may be absent: a quick look, false if
+//     unsure void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts,
+//     cost, detail Result<std::vector<Step>> steps(const Config&) const; const Context& context() const; Family
 //     without_pack() const; bool plannable(const DeviceProfile&) const;              // on another device
 //     CostObserver* observer; CostedCandidate costed(name, const Strategy&, row, const Config&) const;
 //   };

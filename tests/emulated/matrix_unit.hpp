@@ -47,9 +47,11 @@ class WorkgroupAddress {
   unsigned byte_;
 };
 
-#define SECTILE_SHARED_BYTES(name, count)                                                                     \
-  Shared<unsigned char> name##_bytes{*this, count};                                                           \
-  unsigned char& name(unsigned byte, Where where = Where::current()) { return name##_bytes.at(byte, where); } \
+#define SECTILE_SHARED_BYTES(name, count)                                                 \
+  Shared<unsigned char> name##_bytes{*this, count};                                       \
+  unsigned char& name(unsigned byte, unsigned more = 0, Where where = Where::current()) { \
+    return name##_bytes.at(byte + more, where);                                           \
+  }                                                                                       \
   WorkgroupAddress workgroup_address(unsigned char&) { return {name##_bytes, 0}; }
 
 // Lane l has the address of row l % 8 of matrix l / 8.
@@ -138,6 +140,14 @@ inline unsigned f16_products(unsigned a, unsigned b) {
   return float_to_half(half_to_float(a & 0xffffu) * half_to_float(b & 0xffffu)) |
          float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
 }
+inline unsigned masked(unsigned a, unsigned mask, unsigned bits) { return (a & mask) | bits; }
+// A float has bits enough for what kernels fuse: their sums are exact.
+inline unsigned f16_fused(unsigned a, unsigned b, unsigned c) {
+  const auto one = [](unsigned x, unsigned y, unsigned z) {
+    return float_to_half(half_to_float(x & 0xffffu) * half_to_float(y & 0xffffu) + half_to_float(z & 0xffffu));
+  };
+  return one(a, b, c) | one(a >> 16, b >> 16, c >> 16) << 16;
+}
 
 // The first byte of a load or copy that is inside the step's ranges. A word of 4 bytes may begin in front of an operand
 // that is not aligned to 4. Notes what may not be.
@@ -151,15 +161,13 @@ inline unsigned load_word_part(unsigned long long from, int end, unsigned unit, 
   return std::bit_cast<unsigned>(data);
 }
 
-inline void start_copy(WorkgroupAddress to, unsigned long long from, unsigned bytes, bool inside,
+inline void start_copy(WorkgroupAddress to, unsigned long long from, unsigned bytes, unsigned read,
                        Where where = Where::current()) {
   std::array<unsigned char, 16> data{};
   unsigned char* const place = to.access(bytes, where);
   const auto* const source = reinterpret_cast<const unsigned char*>(from);
-  if (inside) {
-    data.fill(0xEE);
-    if (may_access(source, bytes, false, where)) std::memcpy(data.data(), source, bytes);
-  }
+  if (read > bytes) refuse("a copy reads more bytes than it writes");
+  for (unsigned i = read != 0 ? first_inside(source, read, bytes, where) : 0; i < read; ++i) data[i] = source[i];
   note_copy(place, data, bytes);
 }
 

@@ -82,7 +82,8 @@ std::optional<ProductMismatch> compare_devices(const ProductPlaces& places, std:
     const double value = decode(places.type, one.data() + at), theirs = decode(places.type, other.data() + at);
     if (want[i].open || value == theirs || (std::isnan(value) && std::isnan(theirs))) continue;
     if (std::fabs(value - theirs) <= 2 * want[i].tolerance) continue;
-    // At the end of the type's range the tolerance may reach infinity, and near a tie it reaches both of its neighbours.
+    // At the end of the type's range the tolerance may reach infinity, and near a tie it reaches both of its
+    // neighbours.
     if (is_right(want[i], places.type, value) && is_right(want[i], places.type, theirs)) continue;
     return ProductMismatch{at, fmt::format("{}: got {:.9g} and {:.9g}, want both within {:.3g}", places.name(i), value,
                                            theirs, want[i].tolerance)};

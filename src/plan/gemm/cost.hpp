@@ -16,8 +16,8 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& model, const GemmC
 // The same with the correction of a table: the config's own, or that of the convolution that it computes.
 std::int64_t corrected_gemm_cost(const GemmContext& c, const CostModel& model, CostTable table, const GemmConfig& d);
 
-// Whether a row's cost is at least `cost` in any case: made() is without an estimate, which takes most of a choice's time,
-// and what an estimate counts only adds to the cost.
+// Whether a row's cost is at least `cost` in any case: made() is without an estimate, which takes most of a choice's
+// time, and what an estimate counts only adds to the cost.
 bool gemm_costs_at_least(const GemmContext& c, CostTable table, const GemmConfig& made, std::int64_t cost);
 
 // What a correction of it is fitted to.

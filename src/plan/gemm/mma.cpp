@@ -74,6 +74,7 @@ struct Side {
   std::uint32_t type, width, element, tile;
   std::uint32_t item, items;  // bytes in a line that an invocation stages at a time, and how many of a tile
   bool along_k, turned, copied;
+  bool packed;          // 4-bit weights that are copied as they are; shaders/gemm/mma_weights.cuh
   std::uint32_t words;  // of an item that begins at no multiple of 4 bytes; 0: others do not
   const GemmOperand* operand;
   StagedOperand staged;
@@ -90,10 +91,16 @@ bool sums_in_f16(const GemmContext& c) { return !c.integer() && c.gemm.acc == DT
 
 std::uint32_t tile_k_of(const GemmContext& c, const Row& r) { return r.tile_k * (c.integer() ? 2 : 1); }
 
+// Whether 4-bit weights are copied as they are. The kernel needs an even number of blocks of 32 in a step.
+bool packed(const GemmContext& c, const Row& r, bool b) {
+  return b && c.b_type == SECTILE_TYPE_Q4 && has_copies(c) && c.gemm.b_align % kChunk == 0 && r.tile_k % 64 == 0;
+}
+
 Side side_of(const GemmContext& c, const Row& r, bool b) {
   Side s{};
   s.type = b ? c.b_type : c.a_type;
-  s.width = b ? c.width_b : c.width_a;
+  s.packed = packed(c, r, b);
+  s.width = s.packed ? 8 : b ? c.width_b : c.width_a;
   s.element = type_bytes(c.type);
   s.tile = b ? r.tile_n : r.tile_m;
   s.along_k = c.along_k(b);
@@ -111,7 +118,13 @@ Side side_of(const GemmContext& c, const Row& r, bool b) {
   s.item = s.turned ? 4 : s.width * s.element;
   s.staged = {.rows = s.tile, .k = tile_k_of(c, r), .along_k = s.along_k || s.turned, .element_bytes = s.element};
   s.items = s.staged.bytes() / s.item / (s.turned ? s.width : 1);
-  const bool as_stored = s.type == c.type && (b || !c.gemm.a_scale);
+  if (s.packed) {
+    s.item = kChunk;
+    s.staged = {.rows = s.tile, .k = r.tile_k / 2, .along_k = true, .element_bytes = 1};
+    s.items = s.staged.bytes() / s.item;
+    s.staged.padding_bytes = (r.tile_k / 64 + 1) * 4;  // a line's scales
+  }
+  const bool as_stored = s.packed || (s.type == c.type && (b || !c.gemm.a_scale));
   s.copied = has_copies(c) && as_stored && !s.turned && s.words == 0;
   return s;
 }
@@ -134,10 +147,11 @@ LoadedRuns runs_of(const GemmContext& c, const Side& s, bool b, std::uint32_t wo
 Staging staging_of(const GemmContext& c, const Row& r, const Side& a, const Side& b) {
   const std::uint32_t workgroup = r.warps() * 32;
   const std::uint32_t sum_bytes = sums_in_f16(c) ? 2 : 4;
+  const std::uint32_t packed_fragments = b.packed ? 4 * r.warp_n / 8 : 0;  // two scales, and two converted words
   Staging staging{
       .registers = {.accumulators = registers_of_share(r.warp_m * r.warp_n, sum_bytes, 32),
                     // of 32 bytes of K, this product's and the next one's
-                    .fragments = 2 * (r.warp_m + r.warp_n) * 32 / 4 / 32,
+                    .fragments = 2 * (r.warp_m + r.warp_n) * 32 / 4 / 32 + packed_fragments,
                     .in_flight = runs_of(c, a, false, workgroup).held() + runs_of(c, b, true, workgroup).held(),
                     .others = a.copied && b.copied ? 40u : 72u},
       .a = a.staged,
@@ -185,6 +199,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_MMA_SPEC_SHIFTED_A, a.words != 0 ? 1u : 0u},
                                   {MATMUL_MMA_SPEC_SHIFTED_B, b.words != 0 ? 1u : 0u}})
     d.add(id, value);
+  if (b.packed) d.add(MATMUL_MMA_SPEC_PACKED_B, c.few_pipelines || c.gemm.k % 32 != 0 ? 2 : 1);
   d.group_m = group_of_tiles(c, d);
   d.can_split = true;
   d.splits = splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
@@ -243,7 +258,7 @@ void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
   const Sample samples{requests, c.explain};
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
-    from.bytes = s.words != 0 ? 4 : access_bytes(s.type, s.width);
+    from.bytes = s.words != 0 ? 4 : s.packed ? s.item : access_bytes(s.type, s.width);
     to.bytes = s.item;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const std::uint32_t q = samples.at(i) * walk.lanes() + l;
@@ -259,8 +274,9 @@ void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
         line = q / each;
         byte = q % each * s.item;
       }
-      const std::uint32_t across = s.staged.along_k ? line : byte / s.element,
-                          k = s.staged.along_k ? byte / s.element : line;
+      const std::uint32_t across = s.staged.along_k ? line : byte / s.element, k = s.packed           ? byte * 2
+                                                                                   : s.staged.along_k ? byte / s.element
+                                                                                                      : line;
       from.address[l] = s.operand->element(across, k) * stored / 2;
       to.address[l] = place_in_tile(s, line, byte);
     }
@@ -278,15 +294,16 @@ void count_operand(Walk& walk, const GemmContext& c, const Side& s) {
   }
 }
 
-// The matrix loads of all warps: one has 8 lines' chunks of a column four times.
+// The matrix loads of all warps: one has 8 lines' chunks of a column four times. Of packed weights 4 lanes load the
+// same 8 bytes.
 void count_fragments(Walk& walk, const Row& r, const Side& s, std::uint32_t warp_tile) {
   Request request;
-  request.bytes = kChunk;
+  request.bytes = s.packed ? 8 : kChunk;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-    const std::uint32_t line = l % 8 + l / 16 * 8, chunk = l / 8 % 2;
+    const std::uint32_t line = s.packed ? l / 4 : l % 8 + l / 16 * 8, chunk = s.packed ? 0 : l / 8 % 2;
     request.address[l] = place_in_tile(s, line, chunk * kChunk);
   }
-  const std::uint32_t loads = warp_tile / 16 * (r.tile_k / 16 / r.slice_k);
+  const std::uint32_t loads = warp_tile / (s.packed ? 8 : 16) * (r.tile_k / 16 / r.slice_k);
   walk.shared(request, std::uint64_t{loads} * r.warps());
 }
 

@@ -79,8 +79,8 @@ TEST_CASE("a new number of rows needs no new pipeline where few are asked for") 
         std::set<Pipeline> all;
         std::set<std::string> kernels;
         for (int t = 1; t <= 512; t += t < 32 ? 1 : every) {
-          const Plan plan = planned(fmt::format("matmul {} {} {}x768x2304", type, layout, t), *profile,
-                                    {.few_pipelines = true});
+          const Plan plan =
+              planned(fmt::format("matmul {} {} {}x768x2304", type, layout, t), *profile, {.few_pipelines = true});
           add_pipelines(plan, all);
           kernels.insert(plan.choice.candidate + (plan.steps.size() > 1 ? " split" : ""));
         }

@@ -206,7 +206,8 @@ TEST_CASE("two devices may round a tie to either neighbour, and to nothing furth
                              .name = [](std::size_t) { return std::string("d[0]"); },
                              .zeros = {}};
   const double step = 0x1p-7;  // between bf16s from 1 to 2
-  const ProductElement tie{.value = 1.5 - step / 2, .tolerance = step / 16}, no_tie{.value = 1.5, .tolerance = step / 16};
+  const ProductElement tie{.value = 1.5 - step / 2, .tolerance = step / 16},
+      no_tie{.value = 1.5, .tolerance = step / 16};
   const auto differ = [&](const ProductElement& want, double one, double other) {
     std::array<std::byte, 2> a{}, b{};
     encode(DType::bf16, one, a.data());
