@@ -22,8 +22,9 @@ constexpr uint kWordsB = kPackedB ? kPackedWords : 2u;   // of a fragment
 constexpr uint kWordsB = 2u;
 #endif
 
-// Loads the fragments of A and of B for one product of the step at `stage`. A matrix load has two matrices of 8 rows (columns) in both halves
-// of a fragment's K: for A the rows are next to each other in the order of registers, for B the halves.
+// Loads the fragments of A and of B for one product of the step at byte `offset`. A matrix load has two matrices of 8
+// rows (columns) in both halves of a fragment's K: for A the rows are next to each other in the order of registers, for
+// B the halves.
 __device__ __forceinline__ void load_fragments(const GemmPush& push, WorkgroupAddress memory, uint offset, Warp warp,
                                                uint product, uint* a, uint* b) {
   const WorkgroupAddress stage = memory + offset;

@@ -44,8 +44,8 @@ __device__ __forceinline__ void load_packed_fragments(const GemmPush& push, uint
 }
 
 // Elements 2 * t and 2 * t + 1 of a word's eight, times two f16 scales: byte t twice, the lower 4 bits of one and the
-// upper ones of the other as bits of f16s of 1024 and more, which are 1024 + q and 1024 + 16 * q. q - 8 is exact, and so
-// is its product with the scale before it is rounded.
+// upper ones of the other as bits of f16s of 1024 and more, which are 1024 + q and 1024 + 16 * q. q - 8 is exact, and
+// so is its product with the scale before it is rounded.
 __device__ __forceinline__ uint weights_of(uint word, uint scales) {
   const uint pairs = masked(__byte_perm(word, 0u, threadIdx.x % 4u * 0x1111u), 0x00f0000fu, 0x64006400u);
   const uint less = f16_fused(pairs, 0x2c003c00u, 0xd480e408u);   // times 1 less 1032, times 1 / 16 less 72
@@ -53,8 +53,8 @@ __device__ __forceinline__ uint weights_of(uint word, uint scales) {
   return pack_pair(kType, unpack_low(SECTILE_TYPE_F16, less) * unpack_low(SECTILE_TYPE_F16, scales),
                    unpack_high(SECTILE_TYPE_F16, less) * unpack_high(SECTILE_TYPE_F16, scales));
 }
-// A fragment of a product as a matrix unit takes it. `left`: of K, from the product's first k on. The surplus of the last
-// block has a scale of 0: its own may be infinite, and infinity times A's zeros would be a NaN.
+// A fragment of a product as a matrix unit takes it. `left`: of K, from the product's first k on. The surplus of the
+// last block has a scale of 0: its own may be infinite, and infinity times A's zeros would be a NaN.
 __device__ __forceinline__ void convert_fragment(const uint* b, int left, uint (&words)[2]) {
 #pragma unroll
   for (uint i = 0u; i < 2u; ++i) {

@@ -79,15 +79,17 @@ struct GemmConfig {
   FixedList<Constant, 24> own;
   // What else the kernel's step has: tensor maps over the operands, clusters, dynamic workgroup memory. None: nothing.
   void (*finish)(const GemmContext&, const GemmConfig&, Step&) = nullptr;
-  // Of matmul_wgmma: workgroups of a multiprocessor; of a cluster, and of those along K; whether one warpgroup
-  // multiplies while another stores.
+  // Of matmul_wgmma: workgroups of a multiprocessor; of a cluster along M, N and K; whether one warpgroup multiplies
+  // while another stores.
   struct {
-    std::uint32_t resident = 1, cluster = 1, cluster_k = 1;
+    std::uint32_t resident = 1, cluster_m = 1, cluster_n = 1, cluster_k = 1;
     bool overlapped = false, swapped = false;
     std::uint32_t ahead = 1;  // steps whose copies are in flight
     // An invocation's accesses in a step of operands that no tensor map copies: those that cp.async puts into their
     // place, and those that then pass through registers. A run that is converted counts as half an access more.
     std::uint32_t copied = 0, converted = 0;
+
+    std::uint32_t cluster() const noexcept { return cluster_m * cluster_n * cluster_k; }
   } warpgroups;
   // These are for the cost.
   Unit unit = Unit::scalar;
@@ -152,6 +154,9 @@ std::uint64_t gemm_batches(const GemmContext& c) noexcept;
 
 // Tiles of one batch's result, or of all where the batch is flattened.
 std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
+
+// The tiles of all clusters (GemmConfig::warpgroups) along M and N: also those that lie beyond the result.
+std::uint64_t gemm_cluster_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
 
 // Tiles of the tail, which has its own step and is split along K.
 std::uint64_t gemm_tail_tiles(const GemmContext& c, const GemmConfig& d) noexcept;

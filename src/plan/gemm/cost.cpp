@@ -90,9 +90,9 @@ std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const
 std::uint64_t warpgroup_places(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
   const auto& w = d.warpgroups;
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
-  std::uint64_t clusters = std::max<std::uint64_t>(1, multiprocessors / w.cluster);
-  if (w.cluster == 4) clusters = std::max<std::uint64_t>(1, clusters * numbers.gemm.wgmma_quad_permille / 1000);
-  return clusters * w.cluster / w.cluster_k;
+  std::uint64_t clusters = std::max<std::uint64_t>(1, multiprocessors / w.cluster());
+  if (w.cluster() == 4) clusters = std::max<std::uint64_t>(1, clusters * numbers.gemm.wgmma_quad_permille / 1000);
+  return clusters * w.cluster_m * w.cluster_n;
 }
 
 // The stores of one tile, on average: narrow accesses are made for elements inside the result only.
@@ -117,7 +117,7 @@ std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, c
 std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
   const GemmGpuCost& model = numbers.gemm;
   const auto& w = d.warpgroups;
-  const std::uint64_t tiles = gemm_tiles(c, d) * d.splits * gemm_batches(c);
+  const std::uint64_t tiles = gemm_cluster_tiles(c, d) * d.splits * gemm_batches(c);
   const std::uint64_t waves = ceil_div(tiles, warpgroup_places(c, numbers, d));  // of one tile per multiprocessor
   const std::uint64_t steps =
       ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), std::uint64_t{d.splits} * w.cluster_k);

@@ -282,6 +282,12 @@ std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept {
          ceil_div(static_cast<std::uint64_t>(gemm_columns(c)), d.tile_n);
 }
 
+std::uint64_t gemm_cluster_tiles(const GemmContext& c, const GemmConfig& d) noexcept {
+  const std::uint64_t along_m = d.warpgroups.cluster_m, along_n = d.warpgroups.cluster_n;
+  return ceil_div(static_cast<std::uint64_t>(c.gemm.m), d.tile_m * along_m) * along_m *
+         ceil_div(static_cast<std::uint64_t>(c.gemm.n), d.tile_n * along_n) * along_n;
+}
+
 std::uint64_t gemm_scratch_bytes(const GemmContext& c, const GemmConfig& d) noexcept {
   const bool tail = d.tail_rows != 0;
   const std::uint32_t splits = tail ? d.tail_splits : d.splits;

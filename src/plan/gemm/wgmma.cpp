@@ -183,9 +183,8 @@ void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
   const Row& r = kTable[d.row];
   for (const bool b : {false, true})
     if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, r, step, b));
-  const std::uint64_t tiles = ceil_div(static_cast<std::uint64_t>(c.gemm.m), r.tile_m * r.cluster_m) *
-                              ceil_div(static_cast<std::uint64_t>(c.gemm.n), r.tile_n * r.cluster_n) * d.splits *
-                              static_cast<std::uint64_t>(c.gemm.batch);
+  const std::uint64_t tiles =
+      gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits * static_cast<std::uint64_t>(c.gemm.batch);
   // On a device whose multiprocessors are not known each cluster has one tile.
   const std::uint64_t places = std::uint64_t{c.profile.multiprocessors.value_or(0)} * r.resident / r.cluster();
   const std::uint64_t clusters = r.cluster_k > 1 || places == 0 ? tiles : std::min(tiles, places);
@@ -220,7 +219,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.registers.fragments = 16;  // a run of 8 sums that is stored, and what its epilogue reads
   d.unit = Unit::wgmma;
   d.warpgroups = {.resident = r.resident,
-                  .cluster = r.cluster(),
+                  .cluster_m = r.cluster_m,
+                  .cluster_n = r.cluster_n,
                   .cluster_k = r.cluster_k,
                   .overlapped = r.pingpong,
                   .swapped = r.swapped,

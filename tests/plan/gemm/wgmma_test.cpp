@@ -162,3 +162,20 @@ TEST_CASE("f16, bf16 and int8 products use a matrix unit on sm_90a") {
       }
   CHECK(units > 90);
 }
+
+// Of a cluster along M both workgroups are busy while one has a tile: 7 rows of tiles take as long as 8.
+TEST_CASE("the tiles of a cluster that lie beyond the result cost as others do") {
+  DeviceProfile profile = builtin_target("cuda:sm_90a").value();
+  profile.multiprocessors = 132;
+  const auto plan = make_plan(parse_problem("matmul bf16 tn 864x4544x7104").value(), profile, {.explain = true});
+  REQUIRE(plan.has_value());
+  const auto cost = [&](std::string_view name) {
+    const auto at = std::ranges::find(plan->candidates, name, &Candidate::name);
+    REQUIRE(at != plan->candidates.end());
+    return at->cost;
+  };
+  // 126 tiles on 132 multiprocessors, 72 pairs on 66 pairs of them.
+  CHECK(cost("matmul_wgmma 128x256 2x64 cluster=2x1x1") > cost("matmul_wgmma 128x256 2x64") * 3 / 2);
+  CHECK(planned_on_hopper("matmul bf16 tn 864x4544x7104", "matmul_wgmma 128x256 2x64 cluster=2x1x1").steps[0].grid[0] ==
+        132);
+}
