@@ -53,16 +53,16 @@ __device__ __forceinline__ uvec4 load_run(const bool of_b, uint64 base, uint at)
   return of_b ? load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB))
               : load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA));
 }
-// Converts such a run at k, row or column `across`.
+// Converts such a run at k, row or column `across`. `whole`: K does not end inside it.
 __device__ __forceinline__ void convert(const GemmPush& push, const bool of_b, const uvec4& raw, uint k,
-                                        uint across, bool inside, acc_t (&v)[MAX_RUN]) {
+                                        uint across, bool inside, acc_t (&v)[MAX_RUN], const bool whole) {
 #ifdef INTEGER
   unpack_bytes(of_b ? kWidthB : kWidthA, raw, v);
 #pragma unroll
   for (uint i = 0u; i < MAX_RUN; ++i)
     if (!inside) v[i] = 0;
 #else
-  if (of_b) convert_b(push, raw, k, across, inside, v);
+  if (of_b) convert_b(push, raw, k, across, inside, v, MAX_RUN, whole);
   else convert_a(push, raw, k, inside, v);
 #endif
 }
@@ -108,7 +108,7 @@ __device__ __forceinline__ void stage_skinny(const GemmPush& push, uint k, uint 
     const SkinnyItem item = skinny_item(load);
     acc_t v[MAX_RUN];
     convert(push, kSide != 0u, prefetched_skinny[load], k + item.step, row0 + skinny_row(push, item.row, row0),
-            !tail || item.step < left, v);
+            !tail || item.step < left, v, !tail);
 #pragma unroll
     for (uint i = 0u; i < kSkinnyRun; ++i) {
       if (kSkinnyAlongK) stage_thin_element(item.row, item.step + i, v[i]);
@@ -238,7 +238,8 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
 #pragma unroll
       for (uint r = 0u; r < kRunsPerRound; ++r) {
         acc_t x[MAX_RUN];
-        convert(push, kSide == 0u, raw[u * kRunsPerRound + r], k + step, across0 + row[r], !tail || step < left, x);
+        convert(push, kSide == 0u, raw[u * kRunsPerRound + r], k + step, across0 + row[r], !tail || step < left, x,
+                !tail);
         if (kAlongK) multiply_along(r, x, step, acc);
         else multiply_across(x, step, acc);
       }

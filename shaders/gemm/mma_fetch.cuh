@@ -346,14 +346,10 @@ __device__ __forceinline__ void load_items(const GemmPush& push, const Tile& t, 
 }
 
 #ifndef INTEGER
-// A run of 4-bit elements times its scale, as f16. Each element less 8 is exact in f16, and so is the product before it
-// is rounded: what block_scale() and floats yield, with half the instructions. Two at a time, 4 elements apart: as the
-// lower bits of an f16 of 1024 and more they are 1024 + q.
-__device__ __forceinline__ uvec4 scaled_nibbles(uint raw, uint scale, uint inside) {
-  uint pairs[4];   // elements i and i + 4
-#pragma unroll
-  for (uint i = 0u; i < 4u; ++i)
-    pairs[i] = f16_products(f16_sums((raw >> (4u * i) & 0x000f000fu) | 0x64006400u, 0xe408e408u), scale | scale << 16);
+// The same in their order; zeros from element number `inside` on.
+__device__ __forceinline__ uvec4 ordered_weights(uint raw, uint scale, uint inside) {
+  uint pairs[4];
+  scaled_nibbles(raw, scale, pairs);
   uvec4 words = {{__byte_perm(pairs[0], pairs[1], 0x5410u), __byte_perm(pairs[2], pairs[3], 0x5410u),
                   __byte_perm(pairs[0], pairs[1], 0x7632u), __byte_perm(pairs[2], pairs[3], 0x7632u)}};
   if (inside < 8u) {
@@ -419,7 +415,7 @@ __device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t,
     const uint k = item_k<b>(item), first = c.k + k;
     const bool inside = !tail || k < c.left;
     if (b && kBType == SECTILE_TYPE_Q4 && kType == SECTILE_TYPE_F16 && kWidthB == 8u) {
-      words = scaled_nibbles(raw[0], raw[3], !tail ? 8u : inside ? size_k(push) - first : 0u);
+      words = ordered_weights(raw[0], raw[3], !tail ? 8u : inside ? size_k(push) - first : 0u);
     } else if (b ? kConvertB : kConvertA) {
       float v[MAX_RUN];
       // Those beyond K, and where a run lies across K the scales of those beyond the operand.

@@ -98,6 +98,29 @@ __device__ __forceinline__ float half_to_float(uint bits) {
   return v;
 }
 
+// Two f16 in a word: sums, products and a * b + c, each rounded once to nearest, ties to even.
+__device__ __forceinline__ uint f16_sums(uint a, uint b) {
+  uint v;
+  asm("add.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+__device__ __forceinline__ uint f16_products(uint a, uint b) {
+  uint v;
+  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
+  return v;
+}
+// a & mask | bits. In one instruction, which compilers do not make of two constants.
+__device__ __forceinline__ uint masked(uint a, uint mask, uint bits) {
+  uint v;
+  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(v) : "r"(a), "r"(mask), "r"(bits));
+  return v;
+}
+__device__ __forceinline__ uint f16_fused(uint a, uint b, uint c) {
+  uint v;
+  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(v) : "r"(a), "r"(b), "r"(c));
+  return v;
+}
+
 // Rounds to nearest, ties to even; saturates.
 __device__ __forceinline__ int nearest_int(float v) { return __float2int_rn(v); }
 

@@ -85,29 +85,6 @@ __device__ __forceinline__ void mma_s8_75(int* c, uint a, uint b) {
       : "+r"(c[0]), "+r"(c[1]) : "r"(a), "r"(b));
 }
 
-// Two f16 in a word: sums, products and a * b + c, each rounded once to nearest, ties to even.
-__device__ __forceinline__ uint f16_sums(uint a, uint b) {
-  uint v;
-  asm("add.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-  return v;
-}
-__device__ __forceinline__ uint f16_products(uint a, uint b) {
-  uint v;
-  asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
-  return v;
-}
-// a & mask | bits. In one instruction, which compilers do not make of two constants.
-__device__ __forceinline__ uint masked(uint a, uint mask, uint bits) {
-  uint v;
-  asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(v) : "r"(a), "r"(mask), "r"(bits));
-  return v;
-}
-__device__ __forceinline__ uint f16_fused(uint a, uint b, uint c) {
-  uint v;
-  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(v) : "r"(a), "r"(b), "r"(c));
-  return v;
-}
-
 // Loads the first `end` bytes of the aligned word at `from`: none (`end` may be negative), one, two or all four; of
 // three the first two. The other bytes are zeros. `end` is a multiple of `unit`, 1 or 2. By predicates, because a load
 // in a branch would be waited for there.

@@ -148,6 +148,22 @@ inline float half_to_float(unsigned bits) {
   const auto half = static_cast<std::uint16_t>(bits);
   return static_cast<float>(reference::decode(DType::f16, reinterpret_cast<const std::byte*>(&half)));
 }
+inline unsigned f16_sums(unsigned a, unsigned b) {
+  return float_to_half(half_to_float(a & 0xffffu) + half_to_float(b & 0xffffu)) |
+         float_to_half(half_to_float(a >> 16) + half_to_float(b >> 16)) << 16;
+}
+inline unsigned f16_products(unsigned a, unsigned b) {
+  return float_to_half(half_to_float(a & 0xffffu) * half_to_float(b & 0xffffu)) |
+         float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
+}
+inline unsigned masked(unsigned a, unsigned mask, unsigned bits) { return (a & mask) | bits; }
+// A float has bits enough for what kernels fuse: their sums are exact.
+inline unsigned f16_fused(unsigned a, unsigned b, unsigned c) {
+  const auto one = [](unsigned x, unsigned y, unsigned z) {
+    return float_to_half(half_to_float(x & 0xffffu) * half_to_float(y & 0xffffu) + half_to_float(z & 0xffffu));
+  };
+  return one(a, b, c) | one(a >> 16, b >> 16, c >> 16) << 16;
+}
 inline int nearest_int(float v) {
   if (v >= 2147483648.0f) return 0x7fffffff;
   return v < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(std::nearbyint(v));

@@ -132,23 +132,6 @@ inline void mma_f16_75(float* c, const unsigned* a, unsigned b) { add_products(c
 inline void mma_f16_f16_75(unsigned* c, const unsigned* a, unsigned b) { add_products_f16(c, a, &b, 1); }
 inline void mma_s8_75(int* c, unsigned a, unsigned b) { add_products_s8(c, &a, &b, 1, 1); }
 
-inline unsigned f16_sums(unsigned a, unsigned b) {
-  return float_to_half(half_to_float(a & 0xffffu) + half_to_float(b & 0xffffu)) |
-         float_to_half(half_to_float(a >> 16) + half_to_float(b >> 16)) << 16;
-}
-inline unsigned f16_products(unsigned a, unsigned b) {
-  return float_to_half(half_to_float(a & 0xffffu) * half_to_float(b & 0xffffu)) |
-         float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
-}
-inline unsigned masked(unsigned a, unsigned mask, unsigned bits) { return (a & mask) | bits; }
-// A float has bits enough for what kernels fuse: their sums are exact.
-inline unsigned f16_fused(unsigned a, unsigned b, unsigned c) {
-  const auto one = [](unsigned x, unsigned y, unsigned z) {
-    return float_to_half(half_to_float(x & 0xffffu) * half_to_float(y & 0xffffu) + half_to_float(z & 0xffffu));
-  };
-  return one(a, b, c) | one(a >> 16, b >> 16, c >> 16) << 16;
-}
-
 // The first byte of a load or copy that is inside the step's ranges. A word of 4 bytes may begin in front of an operand
 // that is not aligned to 4. Notes what may not be.
 unsigned first_inside(const unsigned char* source, unsigned read, unsigned bytes, const Where& where);

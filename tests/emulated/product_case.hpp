@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -23,13 +24,19 @@ class ProductCase {
  public:
   using Operation = std::remove_cvref_t<decltype(std::declval<Definition>().problem())>;
 
-  ProductCase(const Operation& problem, std::uint64_t seed) : definition_(problem) {
+  ProductCase(const Operation& problem, std::uint64_t seed)
+      : ProductCase(problem, seed, [](const std::string&, std::span<std::byte>) {}) {}
+
+  // `edit` changes an operand's data: its name, its bytes.
+  template <class Edit>
+  ProductCase(const Operation& problem, std::uint64_t seed, const Edit& edit) : definition_(problem) {
     for (const auto& [name, operand] : definition_.operands()) {
       const auto& memory =
           memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), operand.align)).first->second;
       memory->poison();
       definition_.poison(name, memory->bytes());
       definition_.fill(name, memory->bytes(), seed);
+      edit(name, memory->bytes());
       data_[name] = memory->bytes();
     }
     const auto d = destination().bytes();
