@@ -245,8 +245,8 @@ std::int64_t corrected_gemm_cost(const GemmContext& c, const CostModel& model, C
 
 bool gemm_costs_at_least(const GemmContext& c, CostTable table, const GemmConfig& made, std::int64_t cost) {
   const GemmConfig cheapest = with_best_splits(c, made, [](const GemmConfig&) { return true; });
-  return least_corrected_cost(c.model, table, c.model.row(made.table, made.row), gemm_cost(c, c.model, cheapest)) >=
-         cost;
+  const RowNumbers& row = c.model.row(made.table, made.row);
+  return least_corrected_cost(c.model, table, row, gemm_cost(c, c.model, cheapest)) >= cost;
 }
 
 }  // namespace sectile::detail
