@@ -15,7 +15,7 @@ plan/cost: base
 plan/product: base plan
 plan/gemm: base device plan plan/access plan/cost shaders
 plan/OPERATION: base device plan plan/access plan/cost plan/product shaders
-plan/matmul: plan/gemm
+plan/matmul: plan/gemm plan/permute
 plan/conv2d: plan/gemm plan/permute
 plan: base plan/cost plan/gemm plan/OPERATION shaders
 backend:

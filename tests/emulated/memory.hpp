@@ -61,12 +61,16 @@ inline DeviceProfile target(const char* name) {
   return std::move(*profile);
 }
 
+// Whether a candidate's operands are packed by a permute first: packed_test.cpp runs them. Behind it the kernels are those
+// of the candidates without.
+inline bool packs(std::string_view candidate) { return candidate.find(" pack=") != candidate.npos; }
+
 inline std::vector<std::string> admissible(const Problem& problem, const DeviceProfile& profile) {
   const auto plan = reference::plan_with_extra_rows(problem, profile, {.explain = true});
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
   std::vector<std::string> names;
   for (const Candidate& candidate : plan->candidates)
-    if (candidate.refusal.empty()) names.push_back(candidate.name);
+    if (candidate.refusal.empty() && !packs(candidate.name)) names.push_back(candidate.name);
   return names;
 }
 

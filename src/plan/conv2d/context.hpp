@@ -5,6 +5,7 @@
 #include "plan/gemm/context.hpp"
 #include "plan/gemm/kernel_step.hpp"
 #include "plan/job.hpp"
+#include "plan/operand_slice.hpp"
 #include "problem.hpp"
 
 #include "conv2d/conv2d.abi.h"
@@ -21,14 +22,6 @@
 #include <vector>
 
 namespace sectile::detail {
-
-// A part of one of the plan's operands, under the name that a matmul's or a permute's steps have for it.
-struct OperandSlice {
-  std::string name;           // "a"
-  std::uint32_t operand = 0;  // of the plan
-  std::uint64_t offset = 0, bytes = 0;
-  std::uint32_t align = 16;
-};
 
 // Steps before and after a GEMM, as their cost follows from them.
 struct ExtraSteps {
@@ -136,9 +129,5 @@ std::vector<std::string> conv2d_depthwise_rows(), conv2d_lanes_rows(), conv2d_di
 
 Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
                              std::span<const PlanOperand> operands, const ExtraRows* extra = nullptr);
-
-// The parts of scratch begin at multiples of this.
-inline constexpr std::uint32_t kScratchAlign = 256;
-inline std::uint64_t aligned_scratch(std::uint64_t bytes) { return ceil_div(bytes, kScratchAlign) * kScratchAlign; }
 
 }  // namespace sectile::detail

@@ -3,7 +3,7 @@
 #include "direct_kernels.hpp"
 #include "plan/gemm/steps.hpp"
 #include "plan/move_step.hpp"
-#include "plan/permute/operation.hpp"
+#include "plan/permute/between.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,24 +13,10 @@
 
 namespace sectile::detail {
 
-std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_view name) {
-  return static_cast<std::uint32_t>(std::ranges::find(operands, name, &PlanOperand::name) - operands.begin());
-}
-
-OperandSlice whole_slice(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as) {
-  const std::uint32_t index = operand_index(operands, operand);
-  return {std::string(as), index, 0, operands[index].bytes, operands[index].align};
-}
-
 OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& gemm, std::string_view as, std::uint64_t bytes) {
   const std::uint64_t offset = aligned_scratch(gemm.scratch_bytes);
   gemm.scratch_bytes = offset + bytes;
   return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
-}
-
-void place(std::span<Step> steps, std::span<const OperandSlice> parts) {
-  for (Step& step : steps)
-    move_step(step, [&](std::uint32_t operand) { return OperandPlace{parts[operand].operand, parts[operand].offset}; });
 }
 
 namespace {
@@ -53,32 +39,14 @@ std::array<const char*, 2> common_permutes(std::uint32_t element_bytes) {
 
 Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const OperandSlice& from,
                          const OperandSlice& to, std::vector<Step>& steps, ExtraSteps& extra) {
-  Plan plan;
-  plan.problem = problem;
-  PlanOptions options{.kernels = c.options.kernels};
-  Job job{c.profile, options, plan};
-  Result<void> made = fail(ErrorKind::unsupported, "permute", "", "");
-  if (c.options.few_pipelines) {
-    for (const char* candidate : common_permutes(size_bytes(problem.type))) {
-      options.force = candidate;
-      if (!made) made = Operation<PermuteProblem>::plan(job, problem);
-    }
-  }
-  options.force.clear();
-  if (!made) made = Operation<PermuteProblem>::plan(job, problem);
-  if (!made) return made;
-  place(plan.steps, std::array{from, to});
-  std::ranges::move(plan.steps, std::back_inserter(steps));
+  const auto preferred = common_permutes(size_bytes(problem.type));
+  auto made = permute_between(c.profile, {.kernels = c.options.kernels}, problem, from, to,
+                              c.options.few_pipelines ? std::span(preferred) : std::span<const char* const>());
+  if (!made) return std::unexpected(made.error());
+  std::ranges::move(made->steps, std::back_inserter(steps));
   ++extra.permutes;
-  extra.permutes_cost += job.cost;
+  extra.permutes_cost += made->cost;
   return {};
-}
-
-std::vector<PlanOperand> as_operands(std::span<const OperandSlice> parts) {
-  std::vector<PlanOperand> operands;
-  operands.reserve(parts.size() + 1);
-  for (const OperandSlice& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
-  return operands;
 }
 
 namespace {
@@ -94,21 +62,6 @@ void add_parts(std::vector<Step>& steps, const Conv2dGemm& gemm) {
       steps.push_back(std::move(step));
     }
   }
-}
-
-}  // namespace
-
-namespace {
-
-// Whether a step reads or writes what one of the others writes.
-bool follows(const Step& step, std::span<const Step> others) {
-  return std::ranges::any_of(others, [&](const Step& other) {
-    return std::ranges::any_of(other.accesses, [&](const auto& to) {
-      return to.write && std::ranges::any_of(step.accesses, [&](const auto& from) {
-               return from.operand == to.operand && from.begin < to.end && to.begin < from.end;
-             });
-    });
-  });
 }
 
 }  // namespace

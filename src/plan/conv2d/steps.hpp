@@ -10,19 +10,11 @@
 
 namespace sectile::detail {
 
-// The operand's index in the plan.
-std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_view name);
-// The whole of an operand of the plan.
-OperandSlice whole_slice(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as);
 // Appends a part of so many bytes to the scratch that the GEMM's other steps need.
 OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& gemm, std::string_view as, std::uint64_t bytes);
-// Lets steps over `parts` access the plan's operands that these lie in.
-void place(std::span<Step> steps, std::span<const OperandSlice> parts);
 // Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.
 Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const OperandSlice& from,
                          const OperandSlice& to, std::vector<Step>& steps, ExtraSteps& extra);
-// Slices as the operands of steps over them.
-std::vector<PlanOperand> as_operands(std::span<const OperandSlice> parts);
 // The steps of a candidate, and the scratch that they need.
 struct Conv2dSteps {
   std::vector<Step> steps;

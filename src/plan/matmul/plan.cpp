@@ -1,6 +1,7 @@
 // Plans a matmul: a GEMM of two stored operands.
 #include "plan/gemm/plan.hpp"
 #include "operation.hpp"
+#include "packing.hpp"
 #include "problem.hpp"
 
 namespace sectile::detail {
@@ -52,7 +53,7 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
   for (const auto& spec : *specs)
     job.plan.operands.push_back(
         {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
-  return plan_gemm(job, gemm_of(problem));
+  return plan_packed_or_stored(job, gemm_of(problem));
 }
 
 std::string Operation<MatmulProblem>::unit_refusal(const MatmulProblem& problem, const Plan& plan,
