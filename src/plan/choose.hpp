@@ -4,11 +4,15 @@
 //     std::span<const Strategy* const> table() const;
 //     Config make(const Strategy&, row) const;
 //     std::int64_t cost(const Strategy&, row, const Config&) const;
-//     bool costs_at_least(const Strategy&, row, std::int64_t cost) const;   // may be absent: a quick look, false if
-//     unsure void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts,
-//     cost, detail Result<std::vector<Step>> steps(const Config&) const; const Context& context() const; Family
-//     without_pack() const; bool plannable(const DeviceProfile&) const;              // on another device
-//     CostObserver* observer; CostedCandidate costed(name, const Strategy&, row, const Config&) const;
+//     bool costs_at_least(const Strategy&, row, std::int64_t cost) const;     // optional: true only if sure
+//     std::int64_t useful_below;                                              // with it; the job's
+//     void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;
+//     Result<std::vector<Step>> steps(const Config&) const;
+//     const Context& context() const;
+//     Family without_pack() const;
+//     bool plannable(const DeviceProfile&) const;                             // on another device
+//     CostObserver* observer;
+//     CostedCandidate costed(name, const Strategy&, row, const Config&) const;
 //   };
 #pragma once
 
@@ -21,6 +25,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -82,8 +87,9 @@ template <class Family>
 bool beaten(const Family& family, const Choice<Family>& best, const typename Family::Strategy& s, std::uint32_t row,
             Eligibility eligibility) {
   if constexpr (requires { family.costs_at_least(s, row, best.cost); }) {
-    const bool compete = eligibility == Eligibility::candidate && best.eligibility == Eligibility::candidate;
-    return best.strategy != nullptr && compete && family.costs_at_least(s, row, best.cost);
+    if (eligibility != Eligibility::candidate) return false;
+    const bool compete = best.strategy != nullptr && best.eligibility == Eligibility::candidate;
+    return family.costs_at_least(s, row, compete ? std::min(best.cost, family.useful_below) : family.useful_below);
   } else {
     return false;
   }

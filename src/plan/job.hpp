@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace sectile::detail {
 
@@ -23,6 +24,8 @@ struct Job {
   bool chose = false;                // a candidate was chosen; a problem without work has no candidates
   bool competed = true;              // it did by its cost; a last resort's cost is no estimate
   std::int64_t cost = 0;             // of the chosen candidates, picoseconds
+  // A candidate that costs as much or more is of no use: then there may be no plan. Of GEMMs, without an explanation.
+  std::int64_t useful_below = std::numeric_limits<std::int64_t>::max();
 };
 
 // Makes one plan. `tuned`: options.force comes from the tuning store and not from the user. `extra`: extra_rows.hpp.

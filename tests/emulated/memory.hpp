@@ -61,8 +61,8 @@ inline DeviceProfile target(const char* name) {
   return std::move(*profile);
 }
 
-// Whether a candidate's operands are packed by a permute first: packed_test.cpp runs them. Behind it the kernels are those
-// of the candidates without.
+// Whether a candidate's operands are packed by a permute first: packed_test.cpp runs them. Behind it the kernels are
+// those of the candidates without.
 inline bool packs(std::string_view candidate) { return candidate.find(" pack=") != candidate.npos; }
 
 inline std::vector<std::string> admissible(const Problem& problem, const DeviceProfile& profile) {

@@ -16,6 +16,7 @@ namespace sectile::detail {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
 
 constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmWgmma, &kGemmMma,
                                          &kGemmSimt,    &kGemmMatvec,   &kGemmDirect};
@@ -28,6 +29,7 @@ struct Gemms {
   const KernelSet* kernels = nullptr;  // of the pack; none: all
   std::optional<std::uint64_t> max_scratch_bytes = {};
   CostObserver* observer = nullptr;
+  std::int64_t useful_below = kNoBound;  // Job::useful_below
 
   const GemmContext& context() const { return c; }
   std::span<const GemmStrategy* const> table() const { return kGemm; }
@@ -38,7 +40,7 @@ struct Gemms {
     });
   }
   bool costs_at_least(const GemmStrategy& s, std::uint32_t row, std::int64_t cost) const {
-    return gemm_costs_at_least(c, s.costs, s.make(c, row), cost);
+    return cost != kNoBound && gemm_costs_at_least(c, s.costs, s.make(c, row), cost);
   }
   std::int64_t cost(const GemmStrategy& s, std::uint32_t, const GemmConfig& config) const {
     return corrected_gemm_cost(c, c.model, s.costs, config);
@@ -68,6 +70,14 @@ struct Gemms {
     return choose(Gemms{there, operands}, PlanOptions(), nullptr).strategy != nullptr;
   }
 };
+
+// The cheapest candidate, if it is useful.
+Result<Choice<Gemms>> useful_choice(const Gemms& family, const PlanOptions& options) {
+  auto choice = choose(family, options, nullptr, Eligibility::candidate);
+  if (choice.strategy == nullptr || choice.cost >= family.useful_below)
+    return fail(ErrorKind::unsupported, "candidate", "every one costs more than what is known", "one that costs less");
+  return choice;
+}
 
 }  // namespace
 
@@ -110,9 +120,12 @@ Result<void> plan_gemm(Job& job, const Gemm& gemm) {
     return {};
   }
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
-  const Gemms family{c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes, job.observer};
-  const auto choice = choose_or_refuse(job, family, operation_of(job.plan.problem),
-                                       job.options.explain ? &job.plan.candidates : nullptr);
+  const Gemms family{
+      c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes, job.observer, job.useful_below};
+  std::vector<Candidate>* const explanations = job.options.explain ? &job.plan.candidates : nullptr;
+  const bool bounded = job.useful_below != kNoBound && !job.options.explain;
+  const auto choice = bounded ? useful_choice(family, job.options)
+                              : choose_or_refuse(job, family, operation_of(job.plan.problem), explanations);
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;
   job.cost = choice->cost;

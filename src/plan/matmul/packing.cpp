@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,8 @@
 namespace sectile::detail {
 
 namespace {
+
+constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
 
 // A stored operand: lines of `length` elements, `ld` apart.
 struct Stored {
@@ -67,8 +71,10 @@ struct Stored {
     (b ? g.at.b_batch : g.at.a_batch) = batches > 1 ? packed_lines() * packed_ld() : 0;
     (b ? g.b_align : g.a_align) = kScratchAlign;
     if (!turned()) return;
-    if (b) g.transpose_b = true;
-    else g.transpose_a = false;
+    if (b)
+      g.transpose_b = true;
+    else
+      g.transpose_a = false;
   }
 };
 
@@ -78,15 +84,31 @@ bool gains(const Gemm& g, const Stored& s) {
   return s.turned() || !s.aligned();
 }
 
+struct Variant {
+  std::vector<Stored> sides;
+  std::string suffix;
+};
+
 struct Packed {
   Plan plan;
   std::int64_t cost = 0;
   bool competed = false;
 };
 
-// The plan with these operands packed. Its candidates have their whole costs and names.
-Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const std::vector<Stored>& sides,
-                           const std::string& suffix, const std::string& force) {
+// What packing an operand costs at least: it is read and written once.
+std::int64_t least_cost(const DeviceProfile& profile, const std::vector<Stored>& sides) {
+  const GemmGpuCost& model = cost_model_of(profile).gemm;
+  std::uint64_t bytes = 0;
+  for (const Stored& side : sides) bytes += 2 * side.packed_bytes();
+  return static_cast<std::int64_t>(bytes / model.dram_bytes * model.clock_picoseconds);
+}
+
+// The plan with these operands packed, if it costs less than `below`. Its candidates have their whole costs and names.
+Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const Variant& variant, const std::string& force,
+                           std::int64_t below) {
+  const bool bounded = below != kNoBound && force.empty() && !job.options.explain;
+  if (bounded && least_cost(job.profile, variant.sides) >= below)
+    return fail(ErrorKind::unsupported, "packing", "it costs more", "");
   const auto scratch = static_cast<std::uint32_t>(job.plan.operands.size());
   std::vector<OperandSlice> parts;
   for (const PlanOperand& operand : job.plan.operands)
@@ -95,7 +117,7 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const std::vector<S
   std::vector<Step> steps;
   std::uint64_t bytes = 0;
   std::int64_t permutes_cost = 0;
-  for (const Stored& side : sides) {
+  for (const Stored& side : variant.sides) {
     OperandSlice& part = parts[side.b ? 1 : 0];
     const OperandSlice to{part.name, scratch, aligned_scratch(bytes), side.packed_bytes(), kScratchAlign};
     auto made = permute_between(job.profile, {.kernels = job.options.kernels}, side.permute(), part, to);
@@ -108,14 +130,16 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const std::vector<S
   }
   const auto& limit = job.options.max_scratch_bytes;
   const std::uint64_t taken = aligned_scratch(bytes);
-  if (limit && taken > *limit) return fail(ErrorKind::limit_exceeded, "scratch", fmt::format("{}", taken), "");
+  if (limit && bytes > *limit)
+    return fail(ErrorKind::limit_exceeded, "scratch", fmt::format("{}", bytes), fmt::format("{}", *limit));
   PlanOptions options = job.options;
   options.force = force;
-  if (limit) options.max_scratch_bytes = *limit - taken;
+  if (limit) options.max_scratch_bytes = *limit - std::min(taken, *limit);
   Packed out;
   out.plan.problem = job.plan.problem;
   out.plan.operands = as_operands(parts);
   Job own{job.profile, options, out.plan, job.extra};
+  if (bounded) own.useful_below = std::max<std::int64_t>(below - permutes_cost, 1);
   if (auto made = plan_gemm(own, packed); !made) return std::unexpected(made.error());
   if (out.plan.operands.size() > parts.size()) {
     parts.push_back({"scratch", scratch, taken, out.plan.operands.back().bytes, kScratchAlign});
@@ -128,9 +152,9 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const std::vector<S
                         std::make_move_iterator(steps.end()));
   out.plan.operands = job.plan.operands;
   out.plan.operands.push_back({"scratch", OperandRole::scratch, bytes, kScratchAlign});
-  out.plan.choice.candidate += suffix;
+  out.plan.choice.candidate += variant.suffix;
   for (Candidate& candidate : out.plan.candidates) {
-    candidate.name += suffix;
+    candidate.name += variant.suffix;
     if (!candidate.refusal.empty()) continue;
     candidate.cost += permutes_cost;
     candidate.detail += fmt::format(" permutes={} scratch={}", steps.size(), taken);
@@ -139,19 +163,6 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const std::vector<S
   out.competed = own.competed;
   return out;
 }
-
-// What packing an operand costs at least: it is read and written once.
-std::int64_t least_cost(const DeviceProfile& profile, const std::vector<Stored>& sides) {
-  const GemmGpuCost& model = cost_model_of(profile).gemm;
-  std::uint64_t bytes = 0;
-  for (const Stored& side : sides) bytes += 2 * side.packed_bytes();
-  return static_cast<std::int64_t>(bytes / model.dram_bytes * model.clock_picoseconds);
-}
-
-struct Variant {
-  std::vector<Stored> sides;
-  std::string suffix;
-};
 
 // The ways to pack operands that may cost less. Scratch beyond 1 GiB would be no small part of a device's memory.
 std::vector<Variant> variants_of(const Gemm& gemm, const DeviceProfile& profile) {
@@ -168,47 +179,49 @@ std::vector<Variant> variants_of(const Gemm& gemm, const DeviceProfile& profile)
   return variants;
 }
 
+// Makes it the job's plan.
+Result<void> take(Job& job, Packed plan, std::vector<Candidate> candidates) {
+  for (Candidate& candidate : candidates) candidate.chosen = candidate.name == plan.plan.choice.candidate;
+  job.plan.operands = std::move(plan.plan.operands);
+  job.plan.steps = std::move(plan.plan.steps);
+  job.plan.candidates = std::move(candidates);
+  job.plan.choice.candidate = std::move(plan.plan.choice.candidate);
+  job.chose = !job.plan.choice.candidate.empty();
+  job.competed = plan.competed;
+  job.cost = plan.cost;
+  return {};
+}
+
 }  // namespace
 
 Result<void> plan_packed_or_stored(Job& job, const Gemm& gemm) {
   const std::string& force = job.options.force;
-  Plan stored;
-  stored.problem = job.plan.problem;
-  stored.operands = job.plan.operands;
-  Job as_stored{job.profile, job.options, stored, job.extra, job.observer};
-  auto made = plan_gemm(as_stored, gemm);
-  Plan* best = made ? &stored : nullptr;
-  std::vector<Candidate> others = std::exchange(stored.candidates, {});
-  std::vector<Packed> packed;
-  packed.reserve(3);
-  bool competed = as_stored.competed;
-  std::int64_t cost = as_stored.cost;
+  std::vector<Candidate> candidates;
+  std::optional<Packed> best;
+  // Packed operands first: those as they lie take longer to count, and most of their rows then cost more.
   for (const Variant& variant : job.options.few_pipelines ? std::vector<Variant>() : variants_of(gemm, job.profile)) {
     const bool forced = force.ends_with(variant.suffix);
     if (!force.empty() && !forced) continue;
-    if (force.empty() && !job.options.explain && made && competed && least_cost(job.profile, variant.sides) >= cost)
-      continue;
-    auto plan = plan_packed(job, gemm, variant.sides, variant.suffix,
-                            forced ? force.substr(0, force.size() - variant.suffix.size()) : "");
+    auto plan = plan_packed(job, gemm, variant, forced ? force.substr(0, force.size() - variant.suffix.size()) : "",
+                            best && best->competed ? best->cost : kNoBound);
     if (!plan) continue;
-    packed.push_back(std::move(*plan));
-    Packed& own = packed.back();
-    std::ranges::move(std::exchange(own.plan.candidates, {}), std::back_inserter(others));
-    if (best != nullptr && (own.competed == competed ? own.cost >= cost : competed)) continue;
-    best = &own.plan;
-    cost = own.cost;
-    competed = own.competed;
+    std::ranges::move(std::exchange(plan->plan.candidates, {}), std::back_inserter(candidates));
+    if (!best || (plan->competed == best->competed ? plan->cost < best->cost : plan->competed)) best = std::move(*plan);
   }
-  if (best == nullptr) return made;
-  job.plan.operands = std::move(best->operands);
-  job.plan.steps = std::move(best->steps);
-  job.plan.choice.candidate = best->choice.candidate;
-  for (Candidate& candidate : others) candidate.chosen = candidate.name == best->choice.candidate;
-  job.plan.candidates = std::move(others);
-  job.chose = as_stored.chose || best != &stored;
-  job.competed = competed;
-  job.cost = cost;
-  return {};
+  if (best && !force.empty()) return take(job, std::move(*best), std::move(candidates));
+  Packed stored;
+  stored.plan.problem = job.plan.problem;
+  stored.plan.operands = job.plan.operands;
+  Job own{job.profile, job.options, stored.plan, job.extra, job.observer};
+  if (best && best->competed && job.observer == nullptr) own.useful_below = best->cost + 1;
+  const auto made = plan_gemm(own, gemm);
+  stored.cost = own.cost;
+  stored.competed = own.competed;
+  std::ranges::move(std::exchange(stored.plan.candidates, {}), std::back_inserter(candidates));
+  if (best && (!made || (best->competed && (!stored.competed || best->cost < stored.cost))))
+    return take(job, std::move(*best), std::move(candidates));
+  if (!made) return made;
+  return take(job, std::move(stored), std::move(candidates));
 }
 
 }  // namespace sectile::detail
