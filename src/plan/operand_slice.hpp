@@ -1,7 +1,7 @@
 // Parts of a plan's operands, as the operands of steps that are planned on their own.
 #pragma once
 
-#include "base/arithmetic.hpp"
+#include "refusal.hpp"
 
 #include <sectile/plan.hpp>
 

@@ -1,4 +1,5 @@
 #include "packing.hpp"
+#include "base/arithmetic.hpp"
 #include "plan/cost/model.hpp"
 #include "plan/gemm/plan.hpp"
 #include "plan/operand_slice.hpp"
@@ -50,10 +51,14 @@ struct Stored {
   std::int64_t packed_lines() const { return turned() ? length : lines; }
   std::int64_t packed_ld() const {
     const std::int64_t each = 16 / size_bytes(type);
-    return ceil_div(turned() ? lines : length, each) * each;
+    return ((turned() ? lines : length) + each - 1) / each * each;
   }
+  // The most that there is where it is more: batches may overlap as they lie.
   std::uint64_t packed_bytes() const {
-    return static_cast<std::uint64_t>(bytes_of(batches * packed_lines() * packed_ld()));
+    std::uint64_t bytes = 0;
+    const auto matrix = static_cast<std::uint64_t>(packed_lines()) * static_cast<std::uint64_t>(packed_ld());
+    const bool over = mul_overflow(matrix, static_cast<std::uint64_t>(batches) * size_bytes(type), &bytes);
+    return over ? std::numeric_limits<std::uint64_t>::max() : bytes;
   }
   PermuteProblem permute() const {
     PermuteProblem p;
