@@ -100,6 +100,12 @@ struct Packed {
   bool competed = false;
 };
 
+// What another dispatch costs beside its work. A permute's own cost is of one after another without a barrier.
+std::int64_t step_cost(const DeviceProfile& profile) {
+  const GemmGpuCost& model = cost_model_of(profile).gemm;
+  return std::int64_t{model.second_step} * model.clock_picoseconds;
+}
+
 // What packing an operand costs at least: it is read and written once.
 std::int64_t least_cost(const DeviceProfile& profile, const std::vector<Stored>& sides) {
   const GemmGpuCost& model = cost_model_of(profile).gemm;
@@ -127,7 +133,7 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const Variant& vari
     const OperandSlice to{part.name, scratch, aligned_scratch(bytes), side.packed_bytes(), kScratchAlign};
     auto made = permute_between(job.profile, {.kernels = job.options.kernels}, side.permute(), part, to);
     if (!made) return std::unexpected(made.error());
-    permutes_cost += made->cost;
+    permutes_cost += made->cost + step_cost(job.profile);
     std::ranges::move(made->steps, std::back_inserter(steps));
     part = to;
     bytes = to.offset + to.bytes;
