@@ -15,6 +15,8 @@ namespace sectile::detail {
 struct ExtraRows;
 struct CostObserver;
 
+constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();  // of a cost
+
 struct Job {
   const DeviceProfile& profile;
   const PlanOptions& options;
@@ -25,7 +27,7 @@ struct Job {
   bool competed = true;              // it did by its cost; a last resort's cost is no estimate
   std::int64_t cost = 0;             // of the chosen candidates, picoseconds
   // A candidate that costs as much or more is of no use: then there may be no plan. Of GEMMs, without an explanation.
-  std::int64_t useful_below = std::numeric_limits<std::int64_t>::max();
+  std::int64_t useful_below = kNoBound;
 };
 
 // Makes one plan. `tuned`: options.force comes from the tuning store and not from the user. `extra`: extra_rows.hpp.

@@ -135,23 +135,27 @@ inline void mma_s8_75(int* c, unsigned a, unsigned b) { add_products_s8(c, &a, &
 // The first byte of a load or copy that is inside the step's ranges. A word of 4 bytes may begin in front of an operand
 // that is not aligned to 4. Notes what may not be.
 unsigned first_inside(const unsigned char* source, unsigned read, unsigned bytes, const Where& where);
+// The first `read` of `bytes` bytes, and zeros behind them.
+inline std::array<unsigned char, 16> part_of(const unsigned char* source, unsigned read, unsigned bytes,
+                                             const Where& where) {
+  if (read > bytes) refuse("a copy reads more bytes than it writes");
+  std::array<unsigned char, 16> data{};
+  for (unsigned i = read != 0 ? first_inside(source, read, bytes, where) : 0; i < read; ++i) data[i] = source[i];
+  return data;
+}
 inline unsigned load_word_part(unsigned long long from, int end, unsigned unit, Where where = Where::current()) {
   if (end > 0 && end < 4 && static_cast<unsigned>(end) % unit != 0) refuse("a word ends inside an element");
   const unsigned read = end >= 4 ? 4 : end >= 2 ? 2 : end == 1 ? 1 : 0;
   const auto* const source = reinterpret_cast<const unsigned char*>(from);
-  std::array<unsigned char, 4> data{};
-  for (unsigned i = read != 0 ? first_inside(source, read, 4, where) : 0; i < read; ++i) data[i] = source[i];
-  return std::bit_cast<unsigned>(data);
+  unsigned word = 0;
+  std::memcpy(&word, part_of(source, read, sizeof word, where).data(), sizeof word);
+  return word;
 }
 
 inline void start_copy(WorkgroupAddress to, unsigned long long from, unsigned bytes, unsigned read,
                        Where where = Where::current()) {
-  std::array<unsigned char, 16> data{};
   unsigned char* const place = to.access(bytes, where);
-  const auto* const source = reinterpret_cast<const unsigned char*>(from);
-  if (read > bytes) refuse("a copy reads more bytes than it writes");
-  for (unsigned i = read != 0 ? first_inside(source, read, bytes, where) : 0; i < read; ++i) data[i] = source[i];
-  note_copy(place, data, bytes);
+  note_copy(place, part_of(reinterpret_cast<const unsigned char*>(from), read, bytes, where), bytes);
 }
 
 }  // namespace sectile::emulated

@@ -69,12 +69,8 @@ void publish_to_copies();
 
 inline void copy_part(unsigned to, unsigned long long from, unsigned bytes, unsigned read,
                       Where where = Where::current()) {
-  std::array<unsigned char, 16> data{};
-  const auto* const source = global_pointer<const unsigned char>(from, 0);
-  if (read > bytes) refuse("a copy reads more bytes than it writes");
-  for (unsigned i = read != 0 ? first_inside(source, read, bytes, where) : 0; i < read; ++i) data[i] = source[i];
   if (bytes != 4 && bytes != 8 && bytes != 16) refuse("a copy is not of 4, 8 or 16 bytes");
-  note_copy(to, data, bytes);
+  note_copy(to, part_of(global_pointer<const unsigned char>(from, 0), read, bytes, where), bytes);
 }
 inline void commit_copies() { end_copy_group(); }
 inline auto await_copy_groups_with(unsigned pending) {

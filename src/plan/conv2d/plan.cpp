@@ -5,6 +5,7 @@
 #include "gemms.hpp"
 #include "image.hpp"
 #include "operation.hpp"
+#include "plan/alternative.hpp"
 #include "plan/choose.hpp"
 #include "pointwise.hpp"
 #include "steps.hpp"
@@ -189,16 +190,10 @@ Result<void> plan_pointwise_or_flattened(Job& job, const Conv2dProblem& problem,
   const bool take_gathered = !made_plain || (flattened && (!as_plain.competed || as_gathered.cost < as_plain.cost));
   Plan& taken = take_gathered ? gathered : plain;
   Plan& other = take_gathered ? plain : gathered;
-  for (Candidate& candidate : other.candidates) candidate.chosen = false;
-  std::ranges::move(other.candidates, std::back_inserter(taken.candidates));
-  job.plan.operands = std::move(taken.operands);
-  job.plan.steps = std::move(taken.steps);
-  job.plan.candidates = std::move(taken.candidates);
-  job.plan.choice.candidate = std::move(taken.choice.candidate);
+  std::vector<Candidate> candidates = std::move(taken.candidates);
+  std::ranges::move(other.candidates, std::back_inserter(candidates));
   const Job& own = take_gathered ? as_gathered : as_plain;
-  job.chose = own.chose;
-  job.cost = own.cost;
-  job.competed = own.competed;
+  take(job, {std::move(taken), own.chose, own.competed, own.cost}, std::move(candidates));
   return {};
 }
 

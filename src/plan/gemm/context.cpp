@@ -33,6 +33,12 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
   return width;
 }
 
+bool rows_at_16_bytes(const Gemm& g, bool b) noexcept {
+  const std::int64_t bytes = size_bytes(b ? g.b_type : g.a_type), ld = b ? g.at.ldb : g.at.lda,
+                     batch = b ? g.at.b_batch : g.at.a_batch;
+  return (b ? g.b_align : g.a_align) % 16 == 0 && ld * bytes % 16 == 0 && (g.batch <= 1 || batch * bytes % 16 == 0);
+}
+
 GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra,
                          std::shared_ptr<const GatheredOperand> gathered) {
   GemmContext c{.gemm = gemm,

@@ -155,6 +155,9 @@ std::uint64_t gemm_batches(const GemmContext& c) noexcept;
 // Tiles of one batch's result, or of all where the batch is flattened.
 std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
 
+// Whether each row and each batch of A, or of B, begins at a multiple of 16 bytes, as it is stored.
+bool rows_at_16_bytes(const Gemm& g, bool b) noexcept;
+
 // The tiles of all clusters (GemmConfig::warpgroups) along M and N: also those that lie beyond the result.
 std::uint64_t gemm_cluster_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
 

@@ -16,7 +16,6 @@ namespace sectile::detail {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
 
 constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmWgmma, &kGemmMma,
                                          &kGemmSimt,    &kGemmMatvec,   &kGemmDirect};

@@ -82,8 +82,7 @@ bool staged(const GemmContext& c, bool b) {
   const Gemm& g = c.gemm;
   const std::uint32_t type = b ? c.b_type : c.a_type;
   if (type != c.type || (!b && g.a_scale) || integer_across(c, b)) return true;
-  const std::int64_t bytes = type_bytes(type), ld = b ? g.at.ldb : g.at.lda, batch = b ? g.at.b_batch : g.at.a_batch;
-  return (b ? g.b_align : g.a_align) % 16 != 0 || ld * bytes % 16 != 0 || (g.batch > 1 && batch * bytes % 16 != 0);
+  return !rows_at_16_bytes(g, b);
 }
 
 std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }

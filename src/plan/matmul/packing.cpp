@@ -1,6 +1,8 @@
 #include "packing.hpp"
 #include "base/arithmetic.hpp"
+#include "plan/alternative.hpp"
 #include "plan/cost/model.hpp"
+#include "plan/gemm/context.hpp"
 #include "plan/gemm/plan.hpp"
 #include "plan/operand_slice.hpp"
 #include "plan/permute/between.hpp"
@@ -18,8 +20,6 @@
 namespace sectile::detail {
 
 namespace {
-
-constexpr std::int64_t kNoBound = std::numeric_limits<std::int64_t>::max();
 
 // A stored operand: lines of `length` elements, `ld` apart.
 struct Stored {
@@ -44,9 +44,6 @@ struct Stored {
   }
   std::int64_t bytes_of(std::int64_t elements) const { return elements * size_bytes(type); }
   bool turned() const { return across_k && type == DType::i8; }
-  bool aligned() const {
-    return align % 16 == 0 && bytes_of(ld) % 16 == 0 && (batches == 1 || bytes_of(batch) % 16 == 0);
-  }
   // As it is packed.
   std::int64_t packed_lines() const { return turned() ? length : lines; }
   std::int64_t packed_ld() const {
@@ -86,7 +83,7 @@ struct Stored {
 // Whether the matrix unit's kernels would load it otherwise if it were packed.
 bool gains(const Gemm& g, const Stored& s) {
   if (s.type != g.type || (s.b ? g.b_format != WeightFormat::plain : g.a_scale)) return false;
-  return s.turned() || !s.aligned();
+  return s.turned() || !rows_at_16_bytes(g, s.b);
 }
 
 struct Variant {
@@ -94,31 +91,21 @@ struct Variant {
   std::string suffix;
 };
 
-struct Packed {
-  Plan plan;
-  std::int64_t cost = 0;
-  bool competed = false;
-};
-
-// What another dispatch costs beside its work. A permute's own cost is of one after another without a barrier.
-std::int64_t step_cost(const DeviceProfile& profile) {
-  const GemmGpuCost& model = cost_model_of(profile).gemm;
-  return std::int64_t{model.second_step} * model.clock_picoseconds;
-}
-
 // What packing an operand costs at least: it is read and written once.
-std::int64_t least_cost(const DeviceProfile& profile, const std::vector<Stored>& sides) {
-  const GemmGpuCost& model = cost_model_of(profile).gemm;
+std::int64_t least_cost(const GemmGpuCost& model, const std::vector<Stored>& sides) {
   std::uint64_t bytes = 0;
   for (const Stored& side : sides) bytes += 2 * side.packed_bytes();
   return static_cast<std::int64_t>(bytes / model.dram_bytes * model.clock_picoseconds);
 }
 
 // The plan with these operands packed, if it costs less than `below`. Its candidates have their whole costs and names.
-Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const Variant& variant, const std::string& force,
-                           std::int64_t below) {
+Result<Alternative> plan_packed(const Job& job, const Gemm& gemm, const Variant& variant, const std::string& force,
+                                std::int64_t below) {
   const bool bounded = below != kNoBound && force.empty() && !job.options.explain;
-  if (bounded && least_cost(job.profile, variant.sides) >= below)
+  const GemmGpuCost model = cost_model_of(job.profile).gemm;
+  // What another dispatch costs beside its work. A permute's own cost is of one after another without a barrier.
+  const std::int64_t step_cost = std::int64_t{model.second_step} * model.clock_picoseconds;
+  if (bounded && least_cost(model, variant.sides) >= below)
     return fail(ErrorKind::unsupported, "packing", "it costs more", "");
   const auto scratch = static_cast<std::uint32_t>(job.plan.operands.size());
   std::vector<OperandSlice> parts;
@@ -133,7 +120,7 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const Variant& vari
     const OperandSlice to{part.name, scratch, aligned_scratch(bytes), side.packed_bytes(), kScratchAlign};
     auto made = permute_between(job.profile, {.kernels = job.options.kernels}, side.permute(), part, to);
     if (!made) return std::unexpected(made.error());
-    permutes_cost += made->cost + step_cost(job.profile);
+    permutes_cost += made->cost + step_cost;
     std::ranges::move(made->steps, std::back_inserter(steps));
     part = to;
     bytes = to.offset + to.bytes;
@@ -146,7 +133,7 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const Variant& vari
   PlanOptions options = job.options;
   options.force = force;
   if (limit) options.max_scratch_bytes = *limit - std::min(taken, *limit);
-  Packed out;
+  Alternative out;
   out.plan.problem = job.plan.problem;
   out.plan.operands = as_operands(parts);
   Job own{job.profile, options, out.plan, job.extra};
@@ -170,8 +157,9 @@ Result<Packed> plan_packed(const Job& job, const Gemm& gemm, const Variant& vari
     candidate.cost += permutes_cost;
     candidate.detail += fmt::format(" permutes={} scratch={}", steps.size(), taken);
   }
-  out.cost = own.cost + permutes_cost;
+  out.chose = own.chose;
   out.competed = own.competed;
+  out.cost = own.cost + permutes_cost;
   return out;
 }
 
@@ -190,49 +178,43 @@ std::vector<Variant> variants_of(const Gemm& gemm, const DeviceProfile& profile)
   return variants;
 }
 
-// Makes it the job's plan.
-Result<void> take(Job& job, Packed plan, std::vector<Candidate> candidates) {
-  for (Candidate& candidate : candidates) candidate.chosen = candidate.name == plan.plan.choice.candidate;
-  job.plan.operands = std::move(plan.plan.operands);
-  job.plan.steps = std::move(plan.plan.steps);
-  job.plan.candidates = std::move(candidates);
-  job.plan.choice.candidate = std::move(plan.plan.choice.candidate);
-  job.chose = !job.plan.choice.candidate.empty();
-  job.competed = plan.competed;
-  job.cost = plan.cost;
-  return {};
-}
-
 }  // namespace
 
 Result<void> plan_packed_or_stored(Job& job, const Gemm& gemm) {
   const std::string& force = job.options.force;
   std::vector<Candidate> candidates;
-  std::optional<Packed> best;
+  std::optional<Alternative> best;
+  // An observer sees candidates of operands as they lie.
+  const bool none = job.options.few_pipelines || job.observer != nullptr;
   // Packed operands first: those as they lie take longer to count, and most of their rows then cost more.
-  for (const Variant& variant : job.options.few_pipelines ? std::vector<Variant>() : variants_of(gemm, job.profile)) {
+  for (const Variant& variant : none ? std::vector<Variant>() : variants_of(gemm, job.profile)) {
     const bool forced = force.ends_with(variant.suffix);
     if (!force.empty() && !forced) continue;
-    auto plan = plan_packed(job, gemm, variant, forced ? force.substr(0, force.size() - variant.suffix.size()) : "",
-                            best && best->competed ? best->cost : kNoBound);
-    if (!plan) continue;
-    std::ranges::move(std::exchange(plan->plan.candidates, {}), std::back_inserter(candidates));
-    if (!best || (plan->competed == best->competed ? plan->cost < best->cost : plan->competed)) best = std::move(*plan);
+    auto packed = plan_packed(job, gemm, variant, forced ? force.substr(0, force.size() - variant.suffix.size()) : "",
+                              best && best->competed ? best->cost : kNoBound);
+    if (!packed) continue;
+    std::ranges::move(std::exchange(packed->plan.candidates, {}), std::back_inserter(candidates));
+    if (!best || (packed->competed == best->competed ? packed->cost < best->cost : packed->competed))
+      best = std::move(*packed);
   }
-  if (best && !force.empty()) return take(job, std::move(*best), std::move(candidates));
-  Packed stored;
-  stored.plan.problem = job.plan.problem;
-  stored.plan.operands = job.plan.operands;
-  Job own{job.profile, job.options, stored.plan, job.extra, job.observer};
-  if (best && best->competed && job.observer == nullptr) own.useful_below = best->cost + 1;
-  const auto made = plan_gemm(own, gemm);
-  stored.cost = own.cost;
-  stored.competed = own.competed;
-  std::ranges::move(std::exchange(stored.plan.candidates, {}), std::back_inserter(candidates));
-  if (best && (!made || (best->competed && (!stored.competed || best->cost < stored.cost))))
-    return take(job, std::move(*best), std::move(candidates));
-  if (!made) return made;
-  return take(job, std::move(stored), std::move(candidates));
+  if (!best || force.empty()) {
+    Alternative stored;
+    stored.plan.problem = job.plan.problem;
+    stored.plan.operands = job.plan.operands;
+    Job own{job.profile, job.options, stored.plan, job.extra, job.observer};
+    if (best && best->competed) own.useful_below = best->cost + 1;
+    const auto made = plan_gemm(own, gemm);
+    std::ranges::move(std::exchange(stored.plan.candidates, {}), std::back_inserter(candidates));
+    if (!made && !best) return made;
+    if (made && !(best && best->competed && (!own.competed || best->cost < own.cost))) {
+      stored.chose = own.chose;
+      stored.competed = own.competed;
+      stored.cost = own.cost;
+      best = std::move(stored);
+    }
+  }
+  take(job, std::move(*best), std::move(candidates));
+  return {};
 }
 
 }  // namespace sectile::detail

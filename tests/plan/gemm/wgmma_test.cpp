@@ -83,6 +83,7 @@ TEST_CASE("what no tensor map copies is loaded by invocations") {
   CHECK(variant("matmul f16 nn 960x2304x770") == "f16.staged-a");
   CHECK(variant("matmul f16 nt 960x2304x768 b.align=8") == "f16.staged-b");
   CHECK(variant("matmul f16 nt 960x2304x768 pro=scale") == "f16.staged-a");
+  CHECK(variant("matmul f16 nt 960x2304x768 batch=2 a.batch=737284") == "f16.staged-a");  // 8 bytes off
   CHECK(variant("matmul f16 nt 256x2304x768 b=q4") == "f16.staged-b");
   CHECK(variant("matmul i8 nt 256x2304x768") == "i8");
   CHECK(variant("matmul i8 nn 256x2304x768") == "i8.staged-b");
