@@ -79,29 +79,56 @@ __device__ __forceinline__ uint block_scale_bits(const GemmPush& push, uint n, u
   const uint64 at = 2u * (uint64(n) * (ldb(push) / 32u) + k / 32u);
   return __ldg(global_pointer<const unsigned short>(b_scale_address(push), at));
 }
-__device__ __forceinline__ float block_scale(const GemmPush& push, uint n, uint k) {
-  return half_to_float(block_scale_bits(push, n, k));
+// Loads the scale of a 4-bit run at the same time as the run: its words are not all taken.
+__device__ __forceinline__ void hold_scale(const GemmPush& push, uvec4& raw, uint n, uint k) {
+  if (kBType == SECTILE_TYPE_Q4) raw[3] = block_scale_bits(push, n, k);
 }
 
-// Eight 4-bit elements times their scale, as f16: pairs[i] has elements i and i + 4. Each element less 8 is exact in
-// f16, and so is the product before it is rounded: what floats yield, with a third of the instructions. As the lower
-// bits of an f16 of 1024 and more they are 1024 + q, or 4 bits higher 1024 + 16 * q.
+// Two 4-bit elements less 8 times their scales, all f16, as kType. The first are exact in f16, and so is the product
+// before it is rounded.
+__device__ __forceinline__ uint scaled_pair(uint less, uint scales) {
+  if (kType == SECTILE_TYPE_F16) return f16_products(less, scales);
+  return pack_pair(kType, unpack_low(SECTILE_TYPE_F16, less) * unpack_low(SECTILE_TYPE_F16, scales),
+                   unpack_high(SECTILE_TYPE_F16, less) * unpack_high(SECTILE_TYPE_F16, scales));
+}
+// Eight 4-bit elements times their scale: pairs[i] has elements i and i + 4. What floats yield, with a third of the
+// instructions: as the lower bits of an f16 of 1024 elements are 1024 + q, and 4 bits higher, of 64, 64 + q.
 __device__ __forceinline__ void scaled_nibbles(uint raw, uint scale, uint (&pairs)[4]) {
 #pragma unroll
   for (uint i = 0u; i < 4u; ++i) {
-    const uint bits = masked(raw >> (i / 2u * 8u), i % 2u == 0u ? 0x000f000fu : 0x00f000f0u, 0x64006400u);
-    const uint less = i % 2u == 0u ? f16_sums(bits, 0xe408e408u) : f16_fused(bits, 0x2c002c00u, 0xd480d480u);
-    pairs[i] = f16_products(less, scale | scale << 16);
+    const bool low = i % 2u == 0u;
+    const uint bits = masked(raw >> (i / 2u * 8u), low ? 0x000f000fu : 0x00f000f0u, low ? 0x64006400u : 0x54005400u);
+    pairs[i] = scaled_pair(f16_sums(bits, low ? 0xe408e408u : 0xd480d480u), scale | scale << 16);   // less 1032 or 72
   }
 }
+constexpr bool kNibblesInPairs = kBType == SECTILE_TYPE_Q4 && kWidthB == MAX_RUN &&
+                                 (kType == SECTILE_TYPE_F16 || kType == SECTILE_TYPE_BF16);
 
-// The same for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.
-// `whole`: K does not end inside the run.
+// The same in their order; zeros from element number `inside` on.
+__device__ __forceinline__ uvec4 ordered_weights(uint raw, uint scale, uint inside) {
+  uint pairs[4];
+  scaled_nibbles(raw, scale, pairs);
+  uvec4 words = {{__byte_perm(pairs[0], pairs[1], 0x5410u), __byte_perm(pairs[2], pairs[3], 0x5410u),
+                  __byte_perm(pairs[0], pairs[1], 0x7632u), __byte_perm(pairs[2], pairs[3], 0x7632u)}};
+  if (inside < 8u) {
+#pragma unroll
+    for (uint i = 0u; i < 4u; ++i)
+      words[i] = inside <= 2u * i ? 0u : inside == 2u * i + 1u ? words[i] & 0xffffu : words[i];
+  }
+  return words;
+}
+
+// convert_a() for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.
+// `whole`: K does not end inside the run. `scaled`: hold_scale() has loaded a 4-bit run's scale with it.
 __device__ __forceinline__ void convert_b(const GemmPush& push, const uvec4& raw, uint k, uint n, bool inside,
-                                          float (&v)[MAX_RUN], uint elements = MAX_RUN, const bool whole = false) {
-  if (kBType == SECTILE_TYPE_Q4 && kType == SECTILE_TYPE_F16 && kWidthB == MAX_RUN) {
+                                          float (&v)[MAX_RUN], uint elements = MAX_RUN, const bool whole = false,
+                                          const bool scaled = false) {
+  const uint scale_bits = kBType != SECTILE_TYPE_Q4 ? 0u
+                          : scaled                  ? raw[3]
+                                                    : block_scale_bits(push, inside ? n : 0u, inside ? k : 0u);
+  if (kNibblesInPairs) {
     uint pairs[4];
-    scaled_nibbles(raw[0], block_scale_bits(push, inside ? n : 0u, inside ? k : 0u), pairs);
+    scaled_nibbles(raw[0], scale_bits, pairs);
 #pragma unroll
     for (uint i = 0u; i < MAX_RUN; ++i) {
       v[i] = i < 4u ? unpack_low(kType, pairs[i % 4u]) : unpack_high(kType, pairs[i % 4u]);
@@ -117,7 +144,7 @@ __device__ __forceinline__ void convert_b(const GemmPush& push, const uvec4& raw
   } else if (kBType == SECTILE_TYPE_Q4) {
     // Runs lie along K and never cross a block of 32. The last run may extend beyond K; its surplus nibbles are set to
     // zero.
-    const float scale = block_scale(push, inside ? n : 0u, inside ? k : 0u);
+    const float scale = half_to_float(scale_bits);
 #pragma unroll
     for (uint i = 0u; i < kWidthB; ++i) v[i] = k + i < size_k(push) ? v[i] * scale : 0.0f;
   }
@@ -126,4 +153,19 @@ __device__ __forceinline__ void convert_b(const GemmPush& push, const uvec4& raw
     if (kBType != kType) v[i] = rounded_to(kType, v[i]);
     if (!inside || i >= elements) v[i] = 0.0f;
   }
+}
+
+// A run as convert_a() or (b) convert_b() yields it, in words of two; hold_scale() has loaded a 4-bit run's scale.
+template <bool b>
+__device__ __forceinline__ uvec4 converted_words(const GemmPush& push, const uvec4& raw, uint k, uint across,
+                                                 bool inside, uint elements, const bool whole) {
+  if (b && kNibblesInPairs)
+    return ordered_weights(raw[0], raw[3], whole ? MAX_RUN : inside ? size_k(push) - k : 0u);
+  float v[MAX_RUN];
+  if (b) convert_b(push, raw, k, across, inside, v, elements, whole, true);
+  else convert_a(push, raw, k, inside, v, elements);
+  uvec4 words;
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i) words[i] = pack_pair(kType, v[2u * i], v[2u * i + 1u]);
+  return words;
 }

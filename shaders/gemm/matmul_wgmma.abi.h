@@ -31,6 +31,9 @@
 // 1: rows (or k) of the operand begin at no multiple of 4 bytes. WIDTH_A, WIDTH_B: the elements of an item
 #define MATMUL_WGMMA_SPEC_SHIFTED_A 26
 #define MATMUL_WGMMA_SPEC_SHIFTED_B 27
+// 1: 4-bit weights are copied as they are, and the warps that multiply them (SWAPPED) convert them in registers. 2: K may
+// end inside a block of 32
+#define MATMUL_WGMMA_SPEC_PACKED_B 28
 
 #define MATMUL_WGMMA_LINE 128u   // bytes along K of a step
 #define MATMUL_WGMMA_WARPGROUP 128u
@@ -56,6 +59,10 @@
 #define MATMUL_WGMMA_SOURCE_BYTES(type, tile, tile_k, along_k, turned) \
   MATMUL_WGMMA_ACCESS_BYTES(type, (turned) ? (tile) : (along_k) ? (tile_k) : MATMUL_WGMMA_ACROSS(tile))
 #define MATMUL_WGMMA_KEPT_BYTES(sources, bytes) (((sources) * ((bytes) + 4u) + 15u) / 16u * 16u)
+// Bytes of a step of so many rows of packed weights: 32 of each, then 16 of each for its scales. A multiple of 1024.
+#define MATMUL_WGMMA_PACKED_LINE 32u
+#define MATMUL_WGMMA_SCALES_LINE 16u
+#define MATMUL_WGMMA_PACKED_BYTES(tile) ((tile) * (MATMUL_WGMMA_PACKED_LINE + MATMUL_WGMMA_SCALES_LINE))
 // Bytes behind the stages: a pair of barriers for each.
 #define MATMUL_WGMMA_BARRIER_BYTES(stages) (16u * (stages))
 

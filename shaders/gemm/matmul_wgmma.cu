@@ -36,7 +36,11 @@ constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
 // Along K in workgroup memory: int8 is turned on the way there.
 constexpr bool kRowsA = kAlongKA || kElementBytes == 1u, kRowsB = kAlongKB || kElementBytes == 1u;
 constexpr uint kLine = MATMUL_WGMMA_LINE;
-constexpr uint kBytesA = kTileM * kLine, kBytesB = kTileN * kLine, kStepBytes = kBytesA + kBytesB;
+// B's 4-bit weights are copied as they are, and become f16 in registers: gemm/wgmma_weights.cuh.
+constexpr uint kPacking = sectile_constant(MATMUL_WGMMA_SPEC_PACKED_B, 0u);
+constexpr bool kPackedB = kPacking != 0u, kPartialBlocks = kPacking == 2u;
+constexpr uint kBytesA = kTileM * kLine, kBytesB = kPackedB ? MATMUL_WGMMA_PACKED_BYTES(kTileN) : kTileN * kLine;
+constexpr uint kStepBytes = kBytesA + kBytesB;
 constexpr uint kWarpgroup = MATMUL_WGMMA_WARPGROUP;
 
 struct Cluster {
@@ -106,23 +110,27 @@ constexpr uint64 kLayoutFirst = kFirstAlong ? operand_layout(kLine, 0u) : operan
 constexpr uint64 kLayoutSecond =
     kSecondAlong ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
 
-// Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
-__device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
-                                               Sums& sums) {
-  // By the first products themselves (their `continued`) it would cost less, but the compiler would take the sums of
-  // one tile for what the next one's begin with, and spill.
+// By the first products themselves (their `continued`) it would cost less, but the compiler would take the sums of one
+// tile for what the next one's begin with, and spill.
+__device__ __forceinline__ void clear(Sums& sums) {
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
     for (uint i = 0u; i < kSums; ++i) sums[p][i] = 0;
-  if (steps == 0u) return;
+}
+__device__ __forceinline__ void pin(Sums& sums) {
+#pragma unroll
+  for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
+}
+// Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
+__device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
+                                               Sums& sums) {
   const uint from = row * kLine;   // also of blocks of 64 rows across K: each has 64 lines
   Stages done = stages;
 #pragma unroll 1
   for (uint step = 0u; step < steps; ++step) {
     await_phase(full_of(stages), stages.parity);
-#pragma unroll
-    for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
+    pin(sums);
     begin_products();
     const uint64 a = operand_at(kLayoutFirst, (kSwapped ? b_of(stages) : a_of(stages)) + from),
                  b = operand_at(kLayoutSecond, kSwapped ? a_of(stages) : b_of(stages));
@@ -136,8 +144,7 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
         (sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
       }
     commit_products();
-#pragma unroll
-    for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
+    pin(sums);
     next_stage(stages);
     if (step != 0u) {
       SECTILE_WITH(await_products, 1u)();   // those of the step before have read their stage
@@ -146,10 +153,45 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
     }
   }
   SECTILE_WITH(await_products, 0u)();
-#pragma unroll
-  for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
+  pin(sums);
   release(done, cluster);
 }
+
+#ifndef INTEGER
+// The same of packed weights, which are the products' rows. Products read registers until they are waited for, and ptxas
+// puts a wait behind each product where a product's registers are written before that. So weights are scaled after it.
+__device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stages& stages, const Cluster& cluster,
+                                                      uint row, int left, uint steps, Sums& sums) {
+  Stages done = stages;
+  uint weights[16];
+  const auto await_all = [&] {
+    SECTILE_WITH(await_products, 0u)();
+    pin(sums);
+    pin_words(weights);
+    release(done, cluster);
+    next_stage(done);
+  };
+#pragma unroll 1
+  for (uint step = 0u; step < steps; ++step, left -= int(kTileK)) {
+    await_phase(full_of(stages), stages.parity);
+    const PackedLines lines = load_packed_lines(push, stages, row);
+    if (step != 0u) await_all();
+    scale_lines(lines, left, weights);
+    pin(sums);
+    pin_words(weights);
+    begin_products();
+    const uint64 a = operand_at(kLayoutSecond, a_of(stages));
+#pragma unroll
+    for (uint k = 0u; k < kStepProducts; ++k)
+      SECTILE_WITH(add_products_of_words, kType, kColumns, !kSecondAlong)
+      (sums[0], weights + 4u * k, a + ((kSecondAlong ? 32u * k : 16u * kAcrossLine * k) >> 4));
+    commit_products();
+    pin(sums);
+    next_stage(stages);
+  }
+  await_all();
+}
+#endif
 
 // ---- results
 
@@ -291,7 +333,15 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
     }
     Sums sums;
     if (kPingpong != 0u) named_barrier(kFirstTurn + consumer, kTurn);   // orders the other's steps before these
-    multiply_steps(stages, cluster, row, steps, sums);
+    clear(sums);
+    if (steps != 0u) {
+#ifndef INTEGER
+      SECTILE_IF_CONSTEXPR (kPackedB)
+        multiply_packed_steps(push, stages, cluster, row, int(t.k_end - t.k), steps, sums);
+      else
+#endif
+        multiply_steps(stages, cluster, row, steps, sums);
+    }
     if (kPingpong != 0u) come_to_barrier(kFirstTurn + (consumer ^ 1u), kTurn);
     SECTILE_IF_CONSTEXPR (kClusterK > 1u) store_added(push, t, cluster, stages.memory, row, sums, consumer);
     else SECTILE_IF_CONSTEXPR (kOutPairs && !kSwapped) store_sums_in_pairs(push, t, row, sums);

@@ -48,10 +48,13 @@ __device__ __forceinline__ uint size_across(const GemmPush& push) {
 }
 __device__ __forceinline__ uint size_skinny(const GemmPush& push) { return kSide == 0u ? size_m(push) : size_n(push); }
 
-// Loads a run of A, or (of_b) of B.
-__device__ __forceinline__ uvec4 load_run(const bool of_b, uint64 base, uint at) {
-  return of_b ? load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB))
-              : load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA));
+// Loads a run of A, or (of_b) of B, at k, row or column `across`.
+__device__ __forceinline__ uvec4 load_run(const GemmPush& push, const bool of_b, uint64 base, uint at, uint k,
+                                          uint across) {
+  uvec4 raw = of_b ? load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB))
+                   : load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA));
+  if (of_b) hold_scale(push, raw, across, k);
+  return raw;
 }
 // Converts such a run at k, row or column `across`. `whole`: K does not end inside it.
 __device__ __forceinline__ void convert(const GemmPush& push, const bool of_b, const uvec4& raw, uint k,
@@ -62,7 +65,7 @@ __device__ __forceinline__ void convert(const GemmPush& push, const bool of_b, c
   for (uint i = 0u; i < MAX_RUN; ++i)
     if (!inside) v[i] = 0;
 #else
-  if (of_b) convert_b(push, raw, k, across, inside, v, MAX_RUN, whole);
+  if (of_b) convert_b(push, raw, k, across, inside, v, MAX_RUN, whole, true);
   else convert_a(push, raw, k, inside, v);
 #endif
 }
@@ -90,14 +93,16 @@ __device__ __forceinline__ SkinnyItem skinny_item(uint load) {
 __device__ __forceinline__ uint skinny_row(const GemmPush& push, uint row, uint row0) {
   return min(row, size_skinny(push) - row0 - (kSkinnyAlongK ? 1u : kSkinnyRun));
 }
-__device__ __forceinline__ void fetch_skinny(const GemmPush& push, uint64 base, uint row0, uint ld, uint left,
-                                           const bool tail, uvec4* prefetched_skinny) {
+__device__ __forceinline__ void fetch_skinny(const GemmPush& push, uint64 base, uint k, uint row0, uint ld, uint left,
+                                             const bool tail, uvec4* prefetched_skinny) {
 #pragma unroll
   for (uint i = 0u; i < kSkinnyLoads; ++i) {
     const SkinnyItem item = skinny_item(i);
     const uint from = skinny_row(push, item.row, row0);
     const uint at = kSkinnyAlongK ? from * ld + item.step : item.step * ld + from;
-    prefetched_skinny[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
+    const bool inside = !tail || item.step < left;
+    prefetched_skinny[i] =
+        load_run(push, kSide != 0u, base, inside ? at : 0u, inside ? k + item.step : k, row0 + (inside ? from : 0u));
   }
 }
 __device__ __forceinline__ void stage_skinny(const GemmPush& push, uint k, uint row0, uint left, const bool tail,
@@ -217,15 +222,17 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
   const uint64 step_b = bytes_of(kBType, uint64(kTileK) * (kTransB == 1u ? 1u : ldb(push)));
   // in flight, and loaded
   uvec4 prefetched[kRounds * kRunsPerRound], raw[kRounds * kRunsPerRound], prefetched_skinny[kSkinnyLoads];
-  const auto fetch = [&](uint left, const bool tail) {
+  const auto fetch = [&](uint k, uint left, const bool tail) {
 #pragma unroll
     for (uint u = 0u; u < kRounds; ++u)
 #pragma unroll
       for (uint r = 0u; r < kRunsPerRound; ++r) {
         const uint step = step_of(u, slice), at = kAlongK ? row[r] * ld + step : step * ld + row[r];
-        prefetched[u * kRunsPerRound + r] = load_run(kSide == 0u, kSide == 0u ? b : a, !tail || step < left ? at : 0u);
+        const bool inside = !tail || step < left;
+        prefetched[u * kRunsPerRound + r] = load_run(push, kSide == 0u, kSide == 0u ? b : a, inside ? at : 0u,
+                                                     inside ? k + step : k, across0 + (inside ? row[r] : 0u));
       }
-    fetch_skinny(push, kSide == 0u ? a : b, thin0, ld_skinny, left, tail, prefetched_skinny);
+    fetch_skinny(push, kSide == 0u ? a : b, k, thin0, ld_skinny, left, tail, prefetched_skinny);
   };
   const auto take_prefetched = [&] {
 #pragma unroll
@@ -248,7 +255,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
   const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
   uint k = t.k;
   if (full != 0u) {
-    fetch(kTileK, false);
+    fetch(k, kTileK, false);
     uint step = 0u;
 #pragma unroll 1
     do {
@@ -262,7 +269,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
       a += more ? step_a : 0u;
       b += more ? step_b : 0u;
       k += more ? kTileK : 0u;
-      fetch(kTileK, false);
+      fetch(k, kTileK, false);
       multiply(current_k, kTileK, false);
       __syncthreads();   // orders all loads of the piece before the next is staged
     } while (step < full);
@@ -271,7 +278,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
     k += kTileK;
   }
   if (left != 0u) {
-    fetch(left, true);
+    fetch(k, left, true);
     take_prefetched();
     stage_skinny(push, k, thin0, left, true, prefetched_skinny);
     __syncthreads();   // as above

@@ -244,9 +244,8 @@ __device__ __forceinline__ void load_shifted_items(const GemmPush& push, const T
 #pragma unroll
     for (uint w = 0u; w < words; ++w)
       held[2u * i + w / 4u][w % 4u] = load_word_part(from + 4u * w, int(own_end) - int(4u * w), unit);
-    if (b && type == SECTILE_TYPE_Q4)
-      held[2u * i][3] = block_scale_bits(push, t.n + item_across<b>(item_of<b>(i), rows_left<b>(push, t)),
-                                         k < c.left ? c.k + k : c.k);
+    if (b) hold_scale(push, held[2u * i], t.n + item_across<b>(item_of<b>(i), rows_left<b>(push, t)),
+                      k < c.left ? c.k + k : c.k);
   }
   if (unit == 2u || (end & 3u) != 3u || end > 4u * words) return;
 #pragma unroll
@@ -338,44 +337,10 @@ __device__ __forceinline__ void load_items(const GemmPush& push, const Tile& t, 
     const bool inside = is_inside<b>(places, i) && k < c.left;
     held[i] = load_raw(base, inside ? run_at(type, place) : 0u, run_bytes(type, width));
     if (!(b ? kConvertB : kConvertA) && !inside) held[i] = {};
-    // A 4-bit run's scale waits with it, as an f16: its words are not all taken.
-    if (b && type == SECTILE_TYPE_Q4)
-      held[i][3] = block_scale_bits(push, t.n + item_across<b>(item_of<b>(i), rows_left<b>(push, t)),
-                                    inside ? c.k + k : c.k);
+    if (b) hold_scale(push, held[i], t.n + item_across<b>(item_of<b>(i), rows_left<b>(push, t)),
+                      inside ? c.k + k : c.k);
   }
 }
-
-#ifndef INTEGER
-// The same in their order; zeros from element number `inside` on.
-__device__ __forceinline__ uvec4 ordered_weights(uint raw, uint scale, uint inside) {
-  uint pairs[4];
-  scaled_nibbles(raw, scale, pairs);
-  uvec4 words = {{__byte_perm(pairs[0], pairs[1], 0x5410u), __byte_perm(pairs[2], pairs[3], 0x5410u),
-                  __byte_perm(pairs[0], pairs[1], 0x7632u), __byte_perm(pairs[2], pairs[3], 0x7632u)}};
-  if (inside < 8u) {
-#pragma unroll
-    for (uint i = 0u; i < 4u; ++i)
-      words[i] = inside <= 2u * i ? 0u : inside == 2u * i + 1u ? words[i] & 0xffffu : words[i];
-  }
-  return words;
-}
-
-// convert_a() or convert_b() of an item. `k`: its first in all of K. `elements`: that are inside the operand.
-template <bool b>
-__device__ __forceinline__ void convert_item(const GemmPush& push, const uvec4& raw, uint k, uint across, bool inside,
-                                             uint elements, float (&v)[MAX_RUN]) {
-  if (!b) {
-    convert_a(push, raw, k, inside, v, elements);
-  } else if (kBType == SECTILE_TYPE_Q4) {
-    unpack_run(kBType, kWidthB, raw, v);
-#pragma unroll
-    for (uint i = 0u; i < kWidthB; ++i)
-      v[i] = inside && k + i < size_k(push) ? rounded_to(kType, v[i] * half_to_float(raw[3])) : 0.0f;
-  } else {
-    convert_b(push, raw, k, across, inside, v, elements);
-  }
-}
-#endif
 
 // Stores a run of `bytes` bytes, at least 2, in workgroup memory.
 __device__ __forceinline__ void store_bytes(unsigned char& to, const uint bytes, const uvec4& v) {
@@ -412,18 +377,12 @@ __device__ __forceinline__ void stage_items(const GemmPush& push, const Tile& t,
       continue;
     }
 #ifndef INTEGER
-    const uint k = item_k<b>(item), first = c.k + k;
-    const bool inside = !tail || k < c.left;
-    if (b && kBType == SECTILE_TYPE_Q4 && kType == SECTILE_TYPE_F16 && kWidthB == 8u) {
-      words = ordered_weights(raw[0], raw[3], !tail ? 8u : inside ? size_k(push) - first : 0u);
-    } else if (b ? kConvertB : kConvertA) {
-      float v[MAX_RUN];
+    if (b ? kConvertB : kConvertA) {
+      const uint k = item_k<b>(item);
       // Those beyond K, and where a run lies across K the scales of those beyond the operand.
       const bool part = shifted && (tail || !(b ? kAlongKB : kAlongKA));
-      convert_item<b>(push, raw, first, (b ? t.n : t.m) + item_across<b>(item, rows_left<b>(push, t)), inside,
-                      part ? elements_inside<b>(push, t, c, item) : MAX_RUN, v);
-#pragma unroll
-      for (uint j = 0u; j < 4u; ++j) words[j] = pack_pair(kType, v[2u * j], v[2u * j + 1u]);
+      words = converted_words<b>(push, raw, c.k + k, (b ? t.n : t.m) + item_across<b>(item, rows_left<b>(push, t)),
+                                 !tail || k < c.left, part ? elements_inside<b>(push, t, c, item) : MAX_RUN, !tail);
     }
 #endif
     store_bytes(staged(stage + staged_place<b>(i)), b ? kItemB : kItemA, words);

@@ -1,14 +1,8 @@
-// 4-bit weights that lie in workgroup memory as they do in global memory, so that many steps of them are in flight, and
-// become f16 or bf16 in the registers of the warp that multiplies them. Include after gemm/mma_fetch.cuh.
-// Method: Marlin (Frantar et al., "MARLIN: Mixed-Precision Auto-Regressive Parallel Inference", 2024), without its
-// order of weights in memory: here a row has them along K. Of the 8 bytes of a row's 16 k a lane needs two, which it
-// takes by a permutation of bytes; lanes of one row load the same 8 bytes.
+// matmul_mma's packed weights: copied many steps ahead, converted when a warp multiplies them. Include after
+// gemm/mma_fetch.cuh.
+#include "gemm/packed_weights.cuh"
 
-// The scales of packed lines lie behind the lines. They are loaded in aligned words, the first of which may begin 2
-// bytes early. A step has an even number of blocks, and a tile an even number of lines.
-__device__ __forceinline__ uint scale_lead(const GemmPush& push, uint line) {
-  return (uint(b_scale_address(push)) + 2u * line * (ldb(push) / 32u)) & 2u;
-}
+// The scales of packed lines lie behind the lines.
 __device__ __forceinline__ void copy_scales(const GemmPush& push, const Tile& t, const Cursor& c, WorkgroupAddress to) {
   constexpr uint words = kLinesB * kScaleWords;
   const uint left = rows_left<true>(push, t), end = (c.left + 31u) / 32u * 2u;
@@ -25,7 +19,7 @@ __device__ __forceinline__ void copy_scales(const GemmPush& push, const Tile& t,
 }
 
 // What a lane holds of a fragment: two words with its bytes, and the block's scale. Lines 8 apart have their chunks in
-// the same places.
+// the same places; lanes of one line load the same 8 bytes.
 constexpr uint kPackedWords = 3u;
 __device__ __forceinline__ void load_packed_fragments(const GemmPush& push, uint stage, Warp warp, uint product,
                                                       uint* b) {
@@ -43,23 +37,9 @@ __device__ __forceinline__ void load_packed_fragments(const GemmPush& push, uint
   }
 }
 
-// Elements 2 * t and 2 * t + 1 of a word's eight, times two f16 scales: byte t twice, the lower 4 bits of one and the
-// upper ones of the other as bits of f16s of 1024 and more, which are 1024 + q and 1024 + 16 * q. q - 8 is exact, and
-// so is its product with the scale before it is rounded.
-__device__ __forceinline__ uint weights_of(uint word, uint scales) {
-  const uint pairs = masked(__byte_perm(word, 0u, threadIdx.x % 4u * 0x1111u), 0x00f0000fu, 0x64006400u);
-  const uint less = f16_fused(pairs, 0x2c003c00u, 0xd480e408u);   // times 1 less 1032, times 1 / 16 less 72
-  if (kType == SECTILE_TYPE_F16) return f16_products(less, scales);
-  return pack_pair(kType, unpack_low(SECTILE_TYPE_F16, less) * unpack_low(SECTILE_TYPE_F16, scales),
-                   unpack_high(SECTILE_TYPE_F16, less) * unpack_high(SECTILE_TYPE_F16, scales));
-}
-// A fragment of a product as a matrix unit takes it. `left`: of K, from the product's first k on. The surplus of the
-// last block has a scale of 0: its own may be infinite, and infinity times A's zeros would be a NaN.
+// A fragment of a product as a matrix unit takes it. `left`: of K, from the product's first k on.
 __device__ __forceinline__ void convert_fragment(const uint* b, int left, uint (&words)[2]) {
 #pragma unroll
-  for (uint i = 0u; i < 2u; ++i) {
-    const int inside = left - int(i * 8u + threadIdx.x % 4u * 2u);
-    const uint select = !kPartialBlocks || inside >= 2 ? 0x1010u : inside == 1 ? 0x4410u : 0x4444u;
-    words[i] = weights_of(b[i], __byte_perm(b[2], 0u, select));
-  }
+  for (uint i = 0u; i < 2u; ++i)
+    words[i] = scaled_pair(weights_less(b[i]), scales_of(b[2], false, left - int(i * 8u + threadIdx.x % 4u * 2u), kPartialBlocks));
 }

@@ -40,7 +40,7 @@ __device__ constexpr Loaded loaded(const bool b) {
   l.run = l.turned ? 4u : l.width;
   l.access = MATMUL_WGMMA_ACCESS_BYTES(l.type, l.run);
   l.staged = l.run * kElementBytes;
-  l.direct = !l.converted && !l.turned && !l.shifted;
+  l.direct = (b && kPackedB) || (!l.converted && !l.turned && !l.shifted);
   l.line = l.along_k ? kLine : MATMUL_WGMMA_ACROSS(l.tile) * kElementBytes;
   l.items = MATMUL_WGMMA_ITEMS(l.tile, l.run, kElementBytes, l.turned);
   l.runs = l.line / l.staged;
@@ -258,10 +258,15 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
     for (uint first = 0u; first < l.block_items; first += together) {
       uvec4 raw[together];
 #pragma unroll
-      for (uint i = 0u; i < together; ++i, items.from += items.step)
+      for (uint i = 0u; i < together; ++i, items.from += items.step) {
         raw[i] = kept_item<b>(stage, slot, block * l.block_items + first + i,
                               block * kTileK + threadIdx.x / l.runs + (first + i) * l.lines,
                               run_bytes(l.type, threadIdx.x % l.runs * l.run), items.from);
+        const uint lines = (first + i) * l.lines;
+        const bool inside = first + i < items.inside;
+        if (b) hold_scale(push, raw[i], t.n + (inside ? items.row + (l.along_k ? lines : 0u) : 0u),
+                          t.k + (inside ? items.k + (l.along_k ? 0u : lines) : 0u));
+      }
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
 #ifndef INTEGER
@@ -269,12 +274,8 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
           const uint lines = (first + i) * l.lines;
           const uint row = items.row + (l.along_k ? lines : 0u), k = items.k + (l.along_k ? 0u : lines);
           const bool inside = first + i < items.inside;
-          float v[MAX_RUN];
-          const uint elements = l.shifted ? items.elements : MAX_RUN;
-          if (b) convert_b(push, raw[i], t.k + k, t.n + row, inside, v, elements);
-          else convert_a(push, raw[i], t.k + k, inside, v, elements);
-#pragma unroll
-          for (uint w = 0u; w < 4u; ++w) raw[i][w] = pack_pair(kType, v[2u * w], v[2u * w + 1u]);
+          raw[i] = converted_words<b>(push, raw[i], t.k + k, (b ? t.n : t.m) + row, inside,
+                                      l.shifted ? items.elements : MAX_RUN, false);
         }
 #endif
         store_place(place_of<b>(b ? b_of(stage) : a_of(stage), items, first + i), l.staged, raw[i]);
@@ -344,9 +345,12 @@ __device__ __forceinline__ void finish_operand(const GemmPush& push, const Stage
   else SECTILE_IF_CONSTEXPR (!l.direct) finish_converted<b>(push, stage, t, slot);
 }
 
+#include "gemm/wgmma_weights.cuh"
+
 __device__ __forceinline__ void begin_loads(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   SECTILE_IF_CONSTEXPR (kStagedA) begin_operand<false>(push, stage, t, slot);
-  SECTILE_IF_CONSTEXPR (kStagedB) begin_operand<true>(push, stage, t, slot);
+  SECTILE_IF_CONSTEXPR (kPackedB) begin_packed(push, stage, t);
+  else SECTILE_IF_CONSTEXPR (kStagedB) begin_operand<true>(push, stage, t, slot);
 }
 __device__ __forceinline__ void finish_loads(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   SECTILE_IF_CONSTEXPR (kStagedA) finish_operand<false>(push, stage, t, slot);

@@ -20,6 +20,10 @@ template <uint pending>
 __device__ __forceinline__ void await_copy_groups() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
+// An arrival at a barrier (lib/pipeline.cuh) when all of the invocation's copies so far are done.
+__device__ __forceinline__ void arrive_when_copied(uint barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
 
 // Accesses to workgroup memory by its address, of 2 to 16 bytes; an address is a multiple of that.
 __device__ __forceinline__ uvec4 load_place(uint address, const uint bytes) {

@@ -115,11 +115,6 @@ __device__ __forceinline__ uint masked(uint a, uint mask, uint bits) {
   asm("lop3.b32 %0, %1, %2, %3, 0xea;" : "=r"(v) : "r"(a), "r"(mask), "r"(bits));
   return v;
 }
-__device__ __forceinline__ uint f16_fused(uint a, uint b, uint c) {
-  uint v;
-  asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(v) : "r"(a), "r"(b), "r"(c));
-  return v;
-}
 
 // Rounds to nearest, ties to even; saturates.
 __device__ __forceinline__ int nearest_int(float v) { return __float2int_rn(v); }

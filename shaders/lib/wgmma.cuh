@@ -88,6 +88,14 @@ __device__ __forceinline__ void pin_sums(acc_t (&d)[count]) {
   for (uint i = 0u; i < count; ++i) asm volatile("" : SECTILE_SUM(d[i])::"memory");
 }
 
+// Keeps the compiler from taking the words' registers for others before here: products read them until they are waited
+// for.
+template <uint count>
+__device__ __forceinline__ void pin_words(uint (&words)[count]) {
+#pragma unroll
+  for (uint i = 0u; i < count; ++i) asm volatile("" : "+r"(words[i])::"memory");
+}
+
 // d = A B + (continued ? d : 0), elements of `type`: 64 rows of A, `columns` of B, 32 bytes along K of each.
 template <uint type, uint columns, bool kAcrossA, bool kAcrossB>
 __device__ __forceinline__ void add_products(acc_t (&d)[columns / 2u], uint64 at_a, uint64 at_b, uint continued) {
@@ -127,5 +135,35 @@ __device__ __forceinline__ void add_products(acc_t (&d)[columns / 2u], uint64 at
   SECTILE_PRODUCTS(224)
   SECTILE_PRODUCTS(256)
 }
+
+#ifndef INTEGER
+// d += A B, elements of `type`, A from registers: a lane has of rows 16 * warp + lane / 4 and 8 more the k from
+// 2 * (lane % 4) on, two in a word, then those 8 further on.
+#define SECTILE_WORDS_PRODUCT(n, type, names, a0, a1, a2, a3, b, across, ...)                                          \
+  asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" names "}, {%" #a0 ", %" #a1 ", %" \
+               #a2 ", %" #a3 "}, %" #b ", 1, 1, 1, %" #across ";"                                                      \
+               : __VA_ARGS__                                                                                           \
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(at_b), "n"(kAcrossB))
+template <uint type, uint columns, bool kAcrossB>
+__device__ __forceinline__ void add_products_of_words(acc_t (&d)[columns / 2u], const uint* a, uint64 at_b) {
+#define SECTILE_WORDS_PRODUCTS(n, ...)                                                                                 \
+  if constexpr (columns == n##u) {                                                                                     \
+    if constexpr (type == SECTILE_TYPE_BF16) {                                                                         \
+      SECTILE_WORDS_PRODUCT(n, "bf16", SECTILE_NAMES_##n, __VA_ARGS__, SECTILE_SUMS_##n);                              \
+    } else {                                                                                                           \
+      SECTILE_WORDS_PRODUCT(n, "f16", SECTILE_NAMES_##n, __VA_ARGS__, SECTILE_SUMS_##n);                               \
+    }                                                                                                                  \
+  }
+  SECTILE_WORDS_PRODUCTS(16, 8, 9, 10, 11, 12, 13)
+  SECTILE_WORDS_PRODUCTS(32, 16, 17, 18, 19, 20, 21)
+  SECTILE_WORDS_PRODUCTS(64, 32, 33, 34, 35, 36, 37)
+  SECTILE_WORDS_PRODUCTS(96, 48, 49, 50, 51, 52, 53)
+  SECTILE_WORDS_PRODUCTS(128, 64, 65, 66, 67, 68, 69)
+  SECTILE_WORDS_PRODUCTS(160, 80, 81, 82, 83, 84, 85)
+  SECTILE_WORDS_PRODUCTS(192, 96, 97, 98, 99, 100, 101)
+  SECTILE_WORDS_PRODUCTS(224, 112, 113, 114, 115, 116, 117)
+  SECTILE_WORDS_PRODUCTS(256, 128, 129, 130, 131, 132, 133)
+}
+#endif
 
 #endif

@@ -158,12 +158,6 @@ inline unsigned f16_products(unsigned a, unsigned b) {
 }
 inline unsigned masked(unsigned a, unsigned mask, unsigned bits) { return (a & mask) | bits; }
 // A float has bits enough for what kernels fuse: their sums are exact.
-inline unsigned f16_fused(unsigned a, unsigned b, unsigned c) {
-  const auto one = [](unsigned x, unsigned y, unsigned z) {
-    return float_to_half(half_to_float(x & 0xffffu) * half_to_float(y & 0xffffu) + half_to_float(z & 0xffffu));
-  };
-  return one(a, b, c) | one(a >> 16, b >> 16, c >> 16) << 16;
-}
 inline int nearest_int(float v) {
   if (v >= 2147483648.0f) return 0x7fffffff;
   return v < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(std::nearbyint(v));

@@ -77,7 +77,8 @@ struct WarpgroupProducts {
   std::uint64_t a = 0, b = 0;
   unsigned group = 0;
   std::array<void*, kWarpgroupLanes> sums{};
-  unsigned lanes = 0;  // that have begun them
+  std::array<const unsigned*, kWarpgroupLanes> words{};  // of A, if it is in registers
+  unsigned lanes = 0;                                    // that have begun them
 };
 struct Warpgroup {
   std::vector<WarpgroupProducts> products;

@@ -15,6 +15,7 @@ constexpr unsigned kWarpgroupLanes = 128;
 struct ProductShape {
   unsigned type = 0, columns = 0;
   bool across_a = false, across_b = false;
+  bool words_a = false;  // A is in registers
   bool operator==(const ProductShape&) const = default;
 };
 

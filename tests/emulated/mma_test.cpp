@@ -10,6 +10,7 @@
 
 #include "gemm/gemm.abi.h"
 #include "gemm/matmul_mma.abi.h"
+#include "gemm/matmul_wgmma.abi.h"
 
 #include <set>
 #include <variant>
@@ -118,7 +119,7 @@ TEST_CASE("every row of matmul_mma comes out right") {
 }
 
 // An infinite scale makes an infinity of a sum, and a NaN if A's zeros behind K are multiplied with it.
-TEST_CASE("4-bit weights behind K have no part in matmul_mma's sums") {
+TEST_CASE("4-bit weights behind K have no part in the sums of matrix units") {
   const auto edit = [](const std::string& name, std::span<std::byte> bytes) {
     const bool a = name == "a", scale = name == "b.scale";
     for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -127,22 +128,27 @@ TEST_CASE("4-bit weights behind K have no part in matmul_mma's sums") {
       if (scale) bytes[i] = std::byte(i % 4 != 3 ? 0x00 : 0x7c);  // 0, infinity
     }
   };
-  for (const char* text : {"matmul f16 nt 5x40x45 b=q4 ldb=64 lda=46", "matmul bf16 nt 5x40x58 b=q4 ldb=64 out=f32",
-                           "matmul f16 nt 5x40x45 b=q4 ldb=64 b.align=2"}) {
-    CAPTURE(std::string(text));
-    MmaCase c(mma_problem(text), 1, edit);
-    std::size_t packed = 0;
-    for (const std::string& candidate : admissible(c.problem(), emulated::target("cuda:sm_80"))) {
-      if (!is_mma(candidate)) continue;
-      CAPTURE(candidate);
-      const Plan plan = plan_by(c.problem(), emulated::target("cuda:sm_80"), candidate);
-      CHECK(c.run(plan, nullptr) == "");
-      const auto& constants = plan.steps[0].constants;
-      if (std::ranges::find(constants, std::uint32_t{MATMUL_MMA_SPEC_PACKED_B}, &Constant::id) != constants.end())
-        ++packed;
+  struct Unit {
+    const char *target, *stem;
+    std::uint32_t packed_b;
+  };
+  for (const Unit& unit : {Unit{"cuda:sm_80", "matmul_mma ", MATMUL_MMA_SPEC_PACKED_B},
+                           Unit{"cuda:sm_90a", "matmul_wgmma ", MATMUL_WGMMA_SPEC_PACKED_B}})
+    for (const char* text : {"matmul f16 nt 5x40x45 b=q4 ldb=64 lda=46", "matmul bf16 nt 5x40x58 b=q4 ldb=64 out=f32",
+                             "matmul f16 nt 5x40x45 b=q4 ldb=64 b.align=2"}) {
+      CAPTURE(std::string(text));
+      MmaCase c(mma_problem(text), 1, edit);
+      const DeviceProfile profile = emulated::target(unit.target);
+      std::size_t packed = 0;
+      for (const std::string& candidate : admissible(c.problem(), profile)) {
+        if (!candidate.starts_with(unit.stem)) continue;
+        CAPTURE(candidate);
+        const Plan plan = plan_by(c.problem(), profile, candidate);
+        CHECK(c.run(plan, nullptr) == "");
+        if (std::ranges::contains(plan.steps[0].constants, unit.packed_b, &Constant::id)) ++packed;
+      }
+      CHECK((packed != 0) != std::string_view(text).ends_with("b.align=2"));
     }
-    CHECK((packed != 0) != std::string_view(text).ends_with("b.align=2"));
-  }
 }
 
 // Each barrier orders what would come out wrong without it, but for the last step's: nothing is read after it.

@@ -317,6 +317,19 @@ void read_operand(Workgroup& group, std::uint64_t bits, bool across, unsigned ty
   }
 }
 
+// The same of A, from the lanes' registers: of each product rows g and g + 8 of a warp's 16, and k from 2 * t on, two
+// in a word; then those 8 further on.
+void read_words(const WarpgroupProducts& products, float* values) {
+  for (unsigned lane = 0; lane < kWarpgroupLanes; ++lane)
+    for (unsigned i = 0; i < 4; ++i)
+      for (unsigned half = 0; half < 2; ++half) {
+        const unsigned row = lane / 32 * 16 + i % 2 * 8 + lane % 32 / 4, k = i / 2 * 8 + lane % 4 * 2 + half;
+        const unsigned bits = products.words[lane][i] >> (16 * half) & 0xffffu;
+        values[row * kBytesK / 2 + k] =
+            products.shape.type == SECTILE_TYPE_BF16 ? __uint_as_float(bits << 16) : halves()[bits];
+      }
+}
+
 template <class Value>
 [[gnu::no_sanitize("undefined")]] void multiply(Value* sums, const Value* a, const Value* b, unsigned columns,
                                                 unsigned k_count) {
@@ -347,7 +360,9 @@ void carry_out(Workgroup& group, std::span<const WarpgroupProducts* const> all) 
   const unsigned columns = shape.columns, k_count = std::is_same_v<Value, std::uint32_t> ? kBytesK : kBytesK / 2;
   visit_sums<Value>(*all[0], [&](unsigned row, unsigned column, Value& sum) { sums[row * columns + column] = sum; });
   for (const WarpgroupProducts* products : all) {
-    read_operand(group, products->a, shape.across_a, shape.type, kRows, a.data(), k_count, 1);
+    if constexpr (std::is_same_v<Value, float>)
+      if (shape.words_a) read_words(*products, a.data());
+    if (!shape.words_a) read_operand(group, products->a, shape.across_a, shape.type, kRows, a.data(), k_count, 1);
     read_operand(group, products->b, shape.across_b, shape.type, columns, b.data(), 1, columns);
     multiply(sums.data(), a.data(), b.data(), columns, k_count);
   }
@@ -383,7 +398,7 @@ Warpgroup& own_warpgroup() { return machine.group().warpgroups[machine.running->
 void begin_products() { machine.running->ordered = true; }
 void commit_products() { ++machine.running->product_groups; }
 
-void add_products(const ProductShape& shape, void* sums, std::uint64_t a, std::uint64_t b) {
+void add_products(const ProductShape& shape, void* sums, std::uint64_t a, std::uint64_t b, const unsigned* words) {
   Fiber& self = *machine.running;
   Warpgroup& warpgroup = own_warpgroup();
   if (!self.ordered) machine.fail("products without an order behind earlier accesses to their sums");
@@ -395,6 +410,7 @@ void add_products(const ProductShape& shape, void* sums, std::uint64_t a, std::u
   if (products.shape != shape || products.a != a || products.b != b || products.group != self.product_groups)
     machine.fail("the lanes of a warpgroup began different products");
   products.sums[self.invocation % kWarpgroupLanes] = sums;
+  products.words[self.invocation % kWarpgroupLanes] = words;
   ++products.lanes;
 }
 

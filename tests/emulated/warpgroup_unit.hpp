@@ -76,6 +76,11 @@ inline void commit_copies() { end_copy_group(); }
 inline auto await_copy_groups_with(unsigned pending) {
   return [pending] { await_copy_groups(pending); };
 }
+inline void arrive_when_copied(unsigned barrier) {
+  end_copy_group();
+  await_copy_groups(0);
+  arrive(barrier);
+}
 
 // Four words that become the kernel's own type.
 struct FourWords {
@@ -108,15 +113,25 @@ void await_products(unsigned pending);
 inline auto await_products_with(unsigned pending) {
   return [pending] { await_products(pending); };
 }
-// The order of accesses to sums is that of the source.
+// The order of accesses to sums and words is that of the source.
 template <class Sums>
 void pin_sums(Sums&) {}
-void add_products(const ProductShape& shape, void* sums, std::uint64_t a, std::uint64_t b);
+template <class Words>
+void pin_words(Words&) {}
+// `words`: of A, if it is in registers; they too are read when the products are waited for.
+void add_products(const ProductShape& shape, void* sums, std::uint64_t a, std::uint64_t b,
+                  const unsigned* words = nullptr);
 inline auto add_products_with(unsigned type, unsigned columns, bool across_a, bool across_b) {
   return [=]<class Sum, std::size_t count>(Sum(&sums)[count], std::uint64_t a, std::uint64_t b, unsigned continued) {
     if (continued == 0 || columns / 2 > count) refuse("products of this form are not emulated");
     if (std::is_same_v<Sum, int> != (type == SECTILE_TYPE_I8)) refuse("sums of another type than the products'");
     add_products({type, columns, across_a, across_b}, &sums, a, b);
+  };
+}
+inline auto add_products_of_words_with(unsigned type, unsigned columns, bool across_b) {
+  return [=]<std::size_t count>(float(&sums)[count], const unsigned* words, std::uint64_t b) {
+    if (columns / 2 > count || type == SECTILE_TYPE_I8) refuse("products of this form are not emulated");
+    add_products({type, columns, false, across_b, true}, &sums, 0, b, words);
   };
 }
 

@@ -69,11 +69,12 @@ constexpr const char* kWgmmaProblems[] = {
     "matmul f16 nt 72x40x136 batch=2 a.batch=9796 epi=bias",
 };
 
-// One step of K of one tile by every row: each operand converted, across K too, and by narrow accesses.
+// A few steps of K of one tile by every row: each operand converted, across K too, and by narrow accesses.
 constexpr const char* kLoadedBySmallTiles[] = {
     "matmul f16 nt 30x40x8 pro=scale",
     "matmul f16 tn 36x41x12 a=f32 b=q8",
     "matmul f16 nt 30x40x13 pro=scale b=q8",
+    "matmul bf16 nt 21x70x141 b=q4 ldb=160",
 };
 
 }  // namespace

@@ -78,6 +78,7 @@ struct GemmGpuCost {
   std::uint32_t wgmma_loaded;         // a step of the invocations that copy, where no tensor map does
   std::uint32_t wgmma_copied;         // each of their accesses in it
   std::uint32_t wgmma_converted;      // the same, of what then passes through registers
+  std::uint32_t wgmma_unpacked;       // a step of a warpgroup that converts 4-bit weights in registers
   std::uint32_t wgmma_second_step;    // second_step of its partial sums
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32

@@ -128,8 +128,8 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
   const auto step = [&](std::uint64_t resident) {
-    return std::max<std::uint64_t>(
-        {resident * multiply, resident * copy, loaded + resident * load, model.wgmma_latency / w.ahead, 1});
+    return std::max<std::uint64_t>({resident * multiply, resident * copy, resident * w.unpacking * model.wgmma_unpacked,
+                                    loaded + resident * load, model.wgmma_latency / w.ahead, 1});
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
   std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));

@@ -18,6 +18,7 @@ struct Row {
   std::uint32_t cluster_m = 1, cluster_n = 1, cluster_k = 1;
   std::uint32_t resident = 1;  // workgroups of a multiprocessor
   bool swapped = false;        // the products are B's with A: their rows are columns of the result
+  bool weights = false;        // for 4-bit weights that are converted in registers only
   ShapeGeneric generic = ShapeGeneric::kNo;
 
   constexpr std::uint32_t sub_m() const { return (swapped ? tile_n : tile_m) / (pingpong ? 1 : consumers); }
@@ -71,6 +72,12 @@ constexpr Row kTable[] = {
     {.tile_m = 16, .tile_n = 64, .consumers = 1, .cluster_k = 2, .swapped = true},
     {.tile_m = 160, .tile_n = 128, .cluster_k = 2, .swapped = true},
     {.tile_m = 96, .tile_n = 128, .cluster_k = 2, .swapped = true},
+    {.tile_m = 256, .tile_n = 128, .swapped = true, .weights = true},
+    {.tile_m = 128, .tile_n = 128, .swapped = true, .weights = true},
+    {.tile_m = 128, .tile_n = 128, .cluster_k = 2, .swapped = true, .weights = true},
+    {.tile_m = 64, .tile_n = 128, .swapped = true, .weights = true},
+    {.tile_m = 64, .tile_n = 128, .cluster_k = 2, .swapped = true, .weights = true},
+    {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 2, .swapped = true, .weights = true},
 };
 // clang-format on
 
@@ -87,6 +94,9 @@ bool staged(const GemmContext& c, bool b) {
 
 std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
 
+// Whether B's 4-bit weights are copied as they are, and converted in registers (shaders/gemm/wgmma_weights.cuh).
+bool packed(const GemmContext& c) { return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0; }
+
 // How invocations load an operand (shaders/gemm/wgmma_stage.cuh).
 struct Loads {
   std::uint32_t run = 0;       // elements of an item
@@ -99,6 +109,8 @@ struct Loads {
 };
 Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   if (!staged(c, b)) return {};
+  // Pieces of 16 bytes, and words of 4 with scales. Their copies take less time than their conversion.
+  if (b && packed(c)) return {.run = 8, .items = 2 * r.tile_n / 64, .direct = true};
   const std::uint32_t type = b ? c.b_type : c.a_type, tile = b ? r.tile_n : r.tile_m;
   const bool turned = integer_across(c, b), converted = type != c.type || (!b && c.gemm.a_scale);
   const std::uint32_t width = c.operand(b).width(turned ? 4 : converted ? 8 : 16 / type_bytes(c.type));
@@ -127,7 +139,8 @@ struct Memory {
 // As many stages as fit. Where steps in flight need memory too, as many of them.
 Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads& b) {
   constexpr std::uint32_t kMost = 12, kMostAhead = 6, kReserved = 1024;
-  const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
+  const std::uint32_t step =
+      r.tile_m * MATMUL_WGMMA_LINE + (packed(c) ? MATMUL_WGMMA_PACKED_BYTES(r.tile_n) : r.tile_n * MATMUL_WGMMA_LINE);
   const std::uint32_t slot = a.slot + b.slot;
   const std::uint32_t room = std::min(
       c.limits.dynamic_workgroup_memory,
@@ -212,6 +225,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Memory memory = memory_of(c, r, loads_a, loads_b);
   d.staging.a = {.rows = r.tile_m, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
+  if (packed(c))
+    d.staging.b = {.rows = r.tile_n, .k = MATMUL_WGMMA_PACKED_BYTES(1), .along_k = true, .element_bytes = 1};
   d.staging.stages = memory.stages;
   d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
@@ -223,7 +238,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                   .cluster_k = r.cluster_k,
                   .overlapped = r.pingpong,
                   .swapped = r.swapped,
-                  .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
+                  .ahead = a || (b && !packed(c)) ? memory.ahead : std::max(1u, memory.stages)};
+  if (packed(c)) d.warpgroups.unpacking = r.consumers;
   for (const Loads& loads : {loads_a, loads_b}) {
     (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.accesses;
     if (loads.converted) d.warpgroups.converted += loads.items / 2;
@@ -242,6 +258,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_WGMMA_SPEC_SHIFTED_A, loads_a.shifted ? 1u : 0u},
                                   {MATMUL_WGMMA_SPEC_SHIFTED_B, loads_b.shifted ? 1u : 0u}})
     d.add(id, value);
+  if (packed(c)) d.add(MATMUL_WGMMA_SPEC_PACKED_B, c.few_pipelines || c.gemm.k % 32 != 0 ? 2 : 1);
   d.group_m = group_of_tiles(c, d);
   d.can_split = r.cluster_k == 1;  // K is divided already
   if (d.can_split) d.splits = splits_to_fill(c, d, 1);
@@ -258,6 +275,9 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("the device's products of warpgroups (wgmma) are not known, or absent");
   if (c.type == SECTILE_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
   if (c.gathered != nullptr) return refusal.no("the kernel gathers no operand");
+  if (packed(c) && (!r.swapped || r.sub_m() != 64))
+    return refusal.no("4-bit weights are converted in registers, where products of 64 rows of B take them from");
+  if (!packed(c) && r.weights) return refusal.no("the row is for 4-bit weights that are converted in registers");
   const bool a = staged(c, false), b = staged(c, true);
   if ((a || b) && r.cluster() > r.cluster_k) return refusal.no("workgroups copy operands together by tensor maps only");
   const GemmConfig d = make(c, row);
@@ -277,7 +297,8 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   const std::uint64_t bytes =
       static_cast<std::uint64_t>(d.tile_k) *
       (static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_m, c.gemm.m)) * type_bytes(c.a_type) +
-       static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_n, c.gemm.n)) * type_bytes(c.b_type));
+       static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_n, c.gemm.n)) * type_bytes(c.b_type) /
+           (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1));
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / sector;
   e.interior.load_requests = 2;
   return e;

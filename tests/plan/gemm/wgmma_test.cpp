@@ -84,10 +84,41 @@ TEST_CASE("what no tensor map copies is loaded by invocations") {
   CHECK(variant("matmul f16 nt 960x2304x768 b.align=8") == "f16.staged-b");
   CHECK(variant("matmul f16 nt 960x2304x768 pro=scale") == "f16.staged-a");
   CHECK(variant("matmul f16 nt 960x2304x768 batch=2 a.batch=737284") == "f16.staged-a");  // 8 bytes off
-  CHECK(variant("matmul f16 nt 256x2304x768 b=q4") == "f16.staged-b");
+  CHECK(variant("matmul f16 nt 256x2304x768 b=q4 b.align=8") == "f16.staged-b");
   CHECK(variant("matmul i8 nt 256x2304x768") == "i8");
   CHECK(variant("matmul i8 nn 256x2304x768") == "i8.staged-b");
   CHECK(variant("matmul i8 tt 256x2304x768") == "i8.staged-a");
+}
+
+TEST_CASE("4-bit weights at multiples of 16 bytes are copied as they are, by products of 64 rows of B") {
+  const auto constant = [](const Plan& plan, std::uint32_t id) {
+    const auto& constants = plan.steps[0].constants;
+    const auto found = std::ranges::find(constants, id, &Constant::id);
+    return found != constants.end() ? found->value : 0u;
+  };
+  for (const auto& [problem, packed] :
+       {std::pair{"matmul f16 nt 256x2304x768 b=q4", 1u}, std::pair{"matmul bf16 nt 256x2304x777 b=q4 ldb=800", 2u},
+        std::pair{"matmul f16 nt 256x2304x768 b=q4 b.align=8", 0u}, std::pair{"matmul f16 nt 256x2304x768", 0u}}) {
+    CAPTURE(std::string(problem));
+    const Plan plan = planned_on_hopper(problem, "matmul_wgmma 32x128 2x64 swapped");
+    CHECK(constant(plan, MATMUL_WGMMA_SPEC_PACKED_B) == packed);
+    const std::uint32_t step = 32 * 128 + (packed != 0 ? MATMUL_WGMMA_PACKED_BYTES(128) : 128 * 128);
+    CHECK(plan.steps[0].workgroup_memory_bytes >= constant(plan, MATMUL_WGMMA_SPEC_STAGES) * step);
+  }
+  const auto admits = [](const char* problem, const char* row) {
+    const auto explained =
+        make_plan(parse_problem(problem).value(), builtin_target("cuda:sm_90a").value(), {.explain = true});
+    REQUIRE(explained.has_value());
+    const auto candidate = std::ranges::find(explained->candidates, std::string_view(row), &Candidate::name);
+    REQUIRE(candidate != explained->candidates.end());
+    return candidate->refusal.empty();
+  };
+  for (const char* row : {"matmul_wgmma 128x256 2x64", "matmul_wgmma 96x256 2x128 swapped"}) {
+    CHECK_FALSE(admits("matmul f16 nt 256x2304x768 b=q4", row));
+    CHECK(admits("matmul f16 nt 256x2304x768", row));
+  }
+  CHECK(admits("matmul f16 nt 256x2304x768 b=q4", "matmul_wgmma 256x128 2x64 swapped"));
+  CHECK_FALSE(admits("matmul f16 nt 256x2304x768", "matmul_wgmma 256x128 2x64 swapped"));
 }
 
 TEST_CASE("rows at no multiple of 4 bytes are loaded in words that are shifted together") {
