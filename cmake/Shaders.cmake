@@ -4,7 +4,7 @@
 # -O a module is optimized by spirv-opt -O, for compilers that keep only values in registers. Each (stem, variant)
 # becomes STEM.VARIANT.spv. Embedded is STEM.VARIANT.spv.zst, with SECTILE_COMPRESS (docs/design/size.md has why a frame
 # each, relative to the stem's first, and the level); src/embedded opens it. shaders/OPERATION/STEM.cu and the headers
-# are embedded as one text, compressed likewise.
+# are embedded as one text without comments, compressed likewise.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})

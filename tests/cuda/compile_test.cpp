@@ -27,7 +27,7 @@ cuda::CompileOptions with_tests() {
 
 }  // namespace
 
-TEST_CASE("headers are embedded as they stand") {
+TEST_CASE("headers are embedded by name") {
   std::set<std::string_view> names;
   for (const EmbeddedSource& header : embedded_cuda_headers()) {
     CHECK_FALSE(header.text.empty());
