@@ -42,7 +42,6 @@ struct Stored {
     // Batches that are one matrix are packed once.
     if (g.batch > 1 && batch != 0) batches = g.batch;
   }
-  std::int64_t bytes_of(std::int64_t elements) const { return elements * size_bytes(type); }
   bool turned() const { return across_k && type == DType::i8; }
   // As it is packed.
   std::int64_t packed_lines() const { return turned() ? length : lines; }
