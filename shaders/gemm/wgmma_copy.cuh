@@ -30,11 +30,9 @@ constexpr bool kStaged = kStagedA || kStagedB;
 // Named barriers: of the consumers, then one for the turn of each, and of the warpgroup that copies.
 constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup, kCopiersBarrier = 4u;
 constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB);
-// Packed weights are copied by one warp a step, and nothing else is loaded.
-constexpr bool kByWarps = kPackedB && !kStagedA;
 // Arrivals that complete a barrier: those who fill a stage, and the warps that release it. Each workgroup whose copies
 // reach a stage waits until it is free.
-constexpr uint kFillers = (kMapBytes != 0u ? 1u : 0u) + (!kStaged ? 0u : kByWarps ? 32u : kWarpgroup);
+constexpr uint kFillers = (kMapBytes != 0u ? 1u : 0u) + (kPackedB ? 32u : kStaged ? kWarpgroup : 0u);
 constexpr uint kReleases = kWarpgroup / 32u * (kPingpong != 0u ? 1u : kConsumers) * (kClusterM + kClusterN - 1u);
 
 // Registers of an invocation. A multiprocessor has 65536: at the start 168 for each invocation with two consumers, and
@@ -111,6 +109,7 @@ __device__ __forceinline__ void copy_maps(const GemmPush& push, const Cluster& c
 // ---- operands that invocations load
 
 #include "gemm/wgmma_stage.cuh"
+#include "gemm/wgmma_weights.cuh"
 
 // ---- all steps of all tiles
 
@@ -149,10 +148,10 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
         copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
       }
     __syncwarp();
-  } else SECTILE_IF_CONSTEXPR (kByWarps) {
-    // The products' warps themselves load what is copied here, so that nothing is published, and copies arrive when they
-    // are done: as many steps are in flight as there are stages. Warps take steps in turns, which costs them less than a
-    // share of each.
+  } else SECTILE_IF_CONSTEXPR (kPackedB) {
+    // A has a tensor map. The products' warps themselves load the weights, so that nothing is published, and copies
+    // arrive when they are done: as many steps are in flight as there are stages. Warps take steps in turns, which costs
+    // them less than a share of each.
     uint turn = threadIdx.x / 32u;
     while (ahead.inside) {
       const PackedSource source = packed_source(push, ahead.t);

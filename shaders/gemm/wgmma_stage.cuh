@@ -40,7 +40,7 @@ __device__ constexpr Loaded loaded(const bool b) {
   l.run = l.turned ? 4u : l.width;
   l.access = MATMUL_WGMMA_ACCESS_BYTES(l.type, l.run);
   l.staged = l.run * kElementBytes;
-  l.direct = (b && kPackedB) || (!l.converted && !l.turned && !l.shifted);
+  l.direct = !l.converted && !l.turned && !l.shifted;
   l.line = l.along_k ? kLine : MATMUL_WGMMA_ACROSS(l.tile) * kElementBytes;
   l.items = MATMUL_WGMMA_ITEMS(l.tile, l.run, kElementBytes, l.turned);
   l.runs = l.line / l.staged;
@@ -345,12 +345,9 @@ __device__ __forceinline__ void finish_operand(const GemmPush& push, const Stage
   else SECTILE_IF_CONSTEXPR (!l.direct) finish_converted<b>(push, stage, t, slot);
 }
 
-#include "gemm/wgmma_weights.cuh"
-
 __device__ __forceinline__ void begin_loads(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   SECTILE_IF_CONSTEXPR (kStagedA) begin_operand<false>(push, stage, t, slot);
-  SECTILE_IF_CONSTEXPR (kPackedB) begin_packed(push, stage, t);
-  else SECTILE_IF_CONSTEXPR (kStagedB) begin_operand<true>(push, stage, t, slot);
+  SECTILE_IF_CONSTEXPR (kStagedB) begin_operand<true>(push, stage, t, slot);
 }
 __device__ __forceinline__ void finish_loads(const GemmPush& push, const Stages& stage, const Tile& t, uint slot) {
   SECTILE_IF_CONSTEXPR (kStagedA) finish_operand<false>(push, stage, t, slot);

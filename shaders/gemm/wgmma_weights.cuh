@@ -10,8 +10,7 @@ __device__ __forceinline__ uint packed_place(uint line, uint half) {
 constexpr uint kScalesAt = kTileN * MATMUL_WGMMA_PACKED_LINE;
 
 // Where a lane's shares of a tile's weights lie: half a line's step of every 16th line, and a word of its scales. A warp
-// copies a step, or (of the whole warpgroup) a quarter of it.
-constexpr uint kCopiedLines = kTileN / 16u / (kByWarps ? 1u : kWarpgroup / 32u);   // of a lane
+// copies a step.
 struct PackedSource {
   uint64 weights, scales;   // of the tile's first step and the lane's first line
   uint64 weights_apart, scales_apart;   // from a line to the next one that it copies
@@ -21,8 +20,7 @@ struct PackedSource {
 };
 __device__ __forceinline__ PackedSource packed_source(const GemmPush& push, const Tile& t) {
   const Source s = source_at<true>(push, t);
-  const uint lane = threadIdx.x % 32u, half = lane % 2u;
-  const uint line = lane / 2u + (kByWarps ? 0u : threadIdx.x / 32u * kCopiedLines * 16u);
+  const uint half = threadIdx.x % 2u, line = threadIdx.x % 32u / 2u;
   const uint64 row = ldb(push) / 32u * 2u;   // bytes of a row's scales
   const uint lead = scale_lead(push, line);
   return {s.base + run_at(kBType, line * s.ld + half * 32u),
@@ -39,14 +37,11 @@ __device__ __forceinline__ void begin_packed(const Stages& stage, const PackedSo
   const uint to = b_of(stage) + packed_place(s.line, half),
              to_scale = b_of(stage) + kScalesAt + s.line * MATMUL_WGMMA_SCALES_LINE + 4u * half;
 #pragma unroll
-  for (uint i = 0u; i < kCopiedLines; ++i, weights += s.weights_apart, scales += s.scales_apart) {
+  for (uint i = 0u; i < kTileN / 16u; ++i, weights += s.weights_apart, scales += s.scales_apart) {
     const bool inside = s.line + 16u * i < s.lines;
     copy_part(to + 16u * i * MATMUL_WGMMA_PACKED_LINE, weights, 16u, inside ? bytes : 0u);
     copy_part(to_scale + 16u * i * MATMUL_WGMMA_SCALES_LINE, scales, 4u, inside ? scale_bytes : 0u);
   }
-}
-__device__ __forceinline__ void begin_packed(const GemmPush& push, const Stages& stage, const Tile& t) {
-  begin_packed(stage, packed_source(push, t), t.k);
 }
 
 // What a lane holds of a step of the warpgroup's 64 lines: words of the four products, lines g and g + 8 of the warp's 16

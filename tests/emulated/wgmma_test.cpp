@@ -74,7 +74,7 @@ constexpr const char* kLoadedBySmallTiles[] = {
     "matmul f16 nt 30x40x8 pro=scale",
     "matmul f16 tn 36x41x12 a=f32 b=q8",
     "matmul f16 nt 30x40x13 pro=scale b=q8",
-    "matmul bf16 nt 21x70x141 b=q4 ldb=160",
+    "matmul bf16 nt 21x70x141 b=q4 lda=144 ldb=160",
 };
 
 }  // namespace

@@ -92,10 +92,12 @@ bool staged(const GemmContext& c, bool b) {
   return !rows_at_16_bytes(g, b);
 }
 
-std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
-
 // Whether B's 4-bit weights are copied as they are, and converted in registers (shaders/gemm/wgmma_weights.cuh).
-bool packed(const GemmContext& c) { return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0; }
+bool packed(const GemmContext& c) {
+  return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0 && !staged(c, false);
+}
+
+std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
 
 // How invocations load an operand (shaders/gemm/wgmma_stage.cuh).
 struct Loads {
@@ -238,7 +240,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                   .cluster_k = r.cluster_k,
                   .overlapped = r.pingpong,
                   .swapped = r.swapped,
-                  .ahead = a || (b && !packed(c)) ? memory.ahead : std::max(1u, memory.stages)};
+                  .ahead = (a || b) && !packed(c) ? memory.ahead : std::max(1u, memory.stages)};
   if (packed(c)) d.warpgroups.unpacking = r.consumers;
   for (const Loads& loads : {loads_a, loads_b}) {
     (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.accesses;

@@ -97,8 +97,10 @@ TEST_CASE("4-bit weights at multiples of 16 bytes are copied as they are, by pro
     return found != constants.end() ? found->value : 0u;
   };
   for (const auto& [problem, packed] :
-       {std::pair{"matmul f16 nt 256x2304x768 b=q4", 1u}, std::pair{"matmul bf16 nt 256x2304x777 b=q4 ldb=800", 2u},
-        std::pair{"matmul f16 nt 256x2304x768 b=q4 b.align=8", 0u}, std::pair{"matmul f16 nt 256x2304x768", 0u}}) {
+       {std::pair{"matmul f16 nt 256x2304x768 b=q4", 1u},
+        std::pair{"matmul bf16 nt 256x2304x777 b=q4 lda=784 ldb=800", 2u},
+        std::pair{"matmul f16 nt 256x2304x768 b=q4 b.align=8", 0u}, std::pair{"matmul f16 nt 256x2304x768", 0u},
+        std::pair{"matmul f16 nt 256x2304x768 b=q4 a=f32", 0u}}) {
     CAPTURE(std::string(problem));
     const Plan plan = planned_on_hopper(problem, "matmul_wgmma 32x128 2x64 swapped");
     CHECK(constant(plan, MATMUL_WGMMA_SPEC_PACKED_B) == packed);
