@@ -168,6 +168,7 @@ __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stag
     SECTILE_WITH(await_products, 0u)();
     pin(sums);
     pin_words(weights);
+    __syncwarp();   // orders all lanes' loads of the stage before the arrival of one
     release(done, cluster);
     next_stage(done);
   };
