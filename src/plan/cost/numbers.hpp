@@ -104,10 +104,13 @@ struct GemmGpuCost {
   // Of matmul_wgmma.
   std::uint32_t wgmma_overlapped_permille;  // of a tile's stores, what stays where others multiply beside them
   std::uint32_t wgmma_epilogue_permille;    // of the same, added for an epilogue
-  std::uint32_t wgmma_narrow_permille;      // of the same, added for each access of a run beyond its first
-  std::uint32_t wgmma_swapped_permille;     // factor on a swapped row's stores
-  std::uint32_t wgmma_memory_permille;      // of the shorter of the DRAM's and the multiprocessors' time, not hidden
-  std::uint32_t wgmma_quad_permille;        // of the clusters of four that the multiprocessors could hold
+  // Of the same, where nothing else is multiplied beside it: added for an activation beyond ReLU; for a residual or C.
+  std::uint32_t wgmma_activation_permille;
+  std::uint32_t wgmma_addends_permille;
+  std::uint32_t wgmma_narrow_permille;   // of the same, added for each access of a run beyond its first
+  std::uint32_t wgmma_swapped_permille;  // factor on a swapped row's stores
+  std::uint32_t wgmma_memory_permille;   // of the shorter of the DRAM's and the multiprocessors' time, not hidden
+  std::uint32_t wgmma_quad_permille;     // of the clusters of four that the multiprocessors could hold
 };
 
 // Picoseconds of one core of a CPU.

@@ -112,6 +112,17 @@ std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, c
   return d.warpgroups.swapped ? clocks * model.wgmma_swapped_permille / 1000 : clocks;
 }
 
+// What an epilogue takes besides, of one tile: instructions, and loads that are waited for. The workgroups of a cluster
+// along K have shares of it.
+std::uint64_t warpgroup_epilogue(const GemmContext& c, const GemmGpuCost& model, const GemmConfig& d) {
+  if (d.splits > 1) return 0;
+  constexpr std::uint32_t kAddends = GEMM_EPILOGUE_RESIDUAL | GEMM_EPILOGUE_C;
+  const bool activation = c.gemm.activation != Activation::none && c.gemm.activation != Activation::relu;
+  const std::uint64_t permille = (activation ? model.wgmma_activation_permille : 0) +
+                                 ((c.epilogue & kAddends) != 0 ? model.wgmma_addends_permille : 0);
+  return std::uint64_t{16} * d.tile_m * d.tile_n / model.wgmma_stored * permille / 1000 / d.warpgroups.cluster_k;
+}
+
 // Warpgroups that multiply beside one that copies: a tile's copies are ahead of its products, so that a step takes the
 // longer of both, and the workgroups stay for many tiles.
 std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
@@ -138,6 +149,7 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   clocks += w.overlapped || w.resident > 1
                 ? stored + clamped(waves - 1, stored * model.wgmma_overlapped_permille / 1000)
                 : clamped(waves, stored);
+  clocks += clamped(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d));
   clocks += model.wgmma_start;
   // A workgroup of a cluster along K has one tile: each wave starts anew.
   if (w.cluster_k > 1) clocks += clamped(waves, model.wgmma_exchange) + clamped(waves - 1, model.wgmma_start);
