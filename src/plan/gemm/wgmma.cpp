@@ -283,7 +283,9 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   const bool a = staged(c, false), b = staged(c, true);
   if ((a || b) && r.cluster() > r.cluster_k) return refusal.no("workgroups copy operands together by tensor maps only");
   const GemmConfig d = make(c, row);
-  if (d.staging.stages < 2) return refusal.no("two stages do not fit the workgroup memory");
+  // Copying warps that take turns would wait for a phase two ahead, which cannot be told from the one before.
+  const std::uint32_t fewest = packed(c) ? 4 : 2;
+  if (d.staging.stages < fewest) return refusal.no("{} stages do not fit the workgroup memory", fewest);
   return gemm_fits(c, d, refusal);
 }
 
