@@ -88,7 +88,7 @@ constexpr const char* kProblems[] = {
     "matmul f32 nn 13x60x40",
     "matmul f32 tn 70x1x64",
     "matmul bf16 nn 90x4x128",
-    "matmul f16 nt 9x40x96 b=q4",
+    "matmul f16 nt 3x40x608 b=q4",
     "matmul i8 nt 1x70x256",
     "matmul i8 nn 5x72x60 out=f32 alpha=0.01",
     "matmul f32 nn 8x12x0 beta=0.5 epi=bias+relu",
