@@ -233,6 +233,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
   d.staging.registers.fragments = 16;  // a run of 8 sums that is stored, and what its epilogue reads
+  if (c.integer() && c.out_type != SECTILE_TYPE_I32) d.staging.registers.others = 40;  // what its sums become
   d.unit = Unit::wgmma;
   d.warpgroups = {.resident = r.resident,
                   .cluster_m = r.cluster_m,
@@ -286,6 +287,11 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   // Copying warps that take turns would wait for a phase two ahead, which cannot be told from the one before.
   const std::uint32_t fewest = packed(c) ? 4 : 2;
   if (d.staging.stages < fewest) return refusal.no("{} stages do not fit the workgroup memory", fewest);
+  // ptxas gives an invocation a multiple of 8.
+  const std::uint32_t most =
+      std::min(255u, p.registers_per_multiprocessor.value_or(65536) / (r.workgroup() * r.resident) / 8 * 8);
+  if (const std::uint32_t registers = d.staging.registers.total(); r.resident > 1 && registers > most)
+    return refusal.no("needs {} registers an invocation, {} workgroups leave {}", registers, r.resident, most);
   return gemm_fits(c, d, refusal);
 }
 
