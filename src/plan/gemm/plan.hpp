@@ -13,11 +13,11 @@ namespace sectile::detail {
 // b.scale and a.scale. Adds the scratch.
 Result<void> plan_gemm(Job& job, const Gemm& gemm);
 
-// A candidate's explanation, with complete counts. `cost` is gemm_cost()'s, from the sampled counts.
 // Divides the config as `of` says of the candidate of this name; an empty function leaves it as it is.
 void set_measured_splits(GemmConfig& d, const std::function<MeasuredSplits(const std::string&)>& of,
                          const std::string& name);
 
+// A candidate's explanation, with complete counts. `cost` is gemm_cost()'s, from the sampled counts.
 void explain_gemm(const GemmContext& c, const GemmStrategy& s, std::uint32_t row, const GemmConfig& d,
                   std::int64_t cost, Candidate& candidate);
 

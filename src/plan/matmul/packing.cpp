@@ -191,6 +191,7 @@ Result<void> plan_packed_or_stored(Job& job, const Gemm& gemm) {
     if (!force.empty() && !forced) continue;
     auto packed = plan_packed(job, gemm, variant, forced ? force.substr(0, force.size() - variant.suffix.size()) : "",
                               best && best->competed ? best->cost : kNoBound);
+    if (!packed && forced) return std::unexpected(packed.error());
     if (!packed) continue;
     std::ranges::move(std::exchange(packed->plan.candidates, {}), std::back_inserter(candidates));
     if (!best || (packed->competed == best->competed ? packed->cost < best->cost : packed->competed))
