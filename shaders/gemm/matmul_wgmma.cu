@@ -127,8 +127,7 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
                                                Sums& sums) {
   const uint from = row * kLine;   // also of blocks of 64 rows across K: each has 64 lines
   Stages done = stages;
-#pragma unroll 1
-  for (uint step = 0u; step < steps; ++step) {
+  const auto multiply_step = [&] {
     await_phase(full_of(stages), stages.parity);
     pin(sums);
     begin_products();
@@ -146,11 +145,14 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
     commit_products();
     pin(sums);
     next_stage(stages);
-    if (step != 0u) {
-      SECTILE_WITH(await_products, 1u)();   // those of the step before have read their stage
-      release(done, cluster);
-      next_stage(done);
-    }
+  };
+  multiply_step();
+#pragma unroll 1
+  while (--steps != 0u) {
+    multiply_step();
+    SECTILE_WITH(await_products, 1u)();   // those of the step before have read their stage
+    release(done, cluster);
+    next_stage(done);
   }
   SECTILE_WITH(await_products, 0u)();
   pin(sums);
@@ -352,7 +354,7 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
     sectile_main(const __grid_constant__ GemmPush push MAP_PARAMETERS) {
-  const uint start = requested_memory(), barriers = start + kStages * kStepBytes;
+  const uint start = warp_uniform(requested_memory()), barriers = start + kStages * kStepBytes;
   Stages stages{start, barriers, barriers + MATMUL_WGMMA_BARRIER_BYTES(kStages), 0u, 0u};
   const Cluster cluster = this_cluster();
   if (threadIdx.x == 0u) {
@@ -372,7 +374,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
     if (kClusterK > 1u) cluster_barrier();   // that of store_added
   } else {
     SECTILE_WITH(take_registers, kConsumerRegisters)();
-    consume(push, cluster, stages, threadIdx.x / kWarpgroup - 1u);
+    consume(push, cluster, stages, warp_uniform(threadIdx.x / kWarpgroup - 1u));
   }
   // The memory of a workgroup stays until the others' copies, arrivals and loads are done.
   if (kCluster > 1u) meet_cluster();

@@ -42,6 +42,10 @@ unsigned load_at(unsigned address, unsigned rank);
 // ---- warps
 
 inline void __syncwarp() { exchange(0u); }  // NOLINT(bugprone-reserved-identifier): CUDA's own name
+inline unsigned warp_uniform(unsigned v) {
+  if (exchange(v)[0] != v) refuse("a warp's lanes have different values of what they have in common");
+  return v;
+}
 inline auto registers_of(unsigned count) {
   return [count] {
     if (count % 8 != 0 || (count != 0 && count < 24) || count > 256) refuse("no number of registers to trade");
