@@ -98,7 +98,7 @@ __device__ __forceinline__ float half_to_float(uint bits) {
   return v;
 }
 
-// Two f16 in a word: sums, products and a * b + c, each rounded once to nearest, ties to even.
+// Two f16 in a word: sums and products, rounded to nearest, ties to even.
 __device__ __forceinline__ uint f16_sums(uint a, uint b) {
   uint v;
   asm("add.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));

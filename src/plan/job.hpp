@@ -28,6 +28,7 @@ struct Job {
   std::int64_t cost = 0;             // of the chosen candidates, picoseconds
   // A candidate that costs as much or more is of no use: then there may be no plan. Of GEMMs, without an explanation.
   std::int64_t useful_below = kNoBound;
+  bool units_only = false;  // of GEMMs, kernels for matrix units alone
 };
 
 // Makes one plan. `tuned`: options.force comes from the tuning store and not from the user. `extra`: extra_rows.hpp.

@@ -19,6 +19,7 @@ constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmWgmma, &kGemmMma,
                                          &kGemmSimt,    &kGemmMatvec,   &kGemmDirect};
+constexpr std::span<const GemmStrategy* const> kUnits = std::span(kGemm).first(4);
 
 struct Gemms {
   using Strategy = GemmStrategy;
@@ -29,9 +30,10 @@ struct Gemms {
   std::optional<std::uint64_t> max_scratch_bytes = {};
   CostObserver* observer = nullptr;
   std::int64_t useful_below = kNoBound;  // Job::useful_below
+  bool units_only = false;               // Job::units_only
 
   const GemmContext& context() const { return c; }
-  std::span<const GemmStrategy* const> table() const { return kGemm; }
+  std::span<const GemmStrategy* const> table() const { return units_only ? kUnits : kGemm; }
   GemmConfig make(const GemmStrategy& s, std::uint32_t row) const {
     return gemm_with_splits(c, s, row, [this](const GemmConfig& config) {
       return gemm_scratch_bytes(c, config) <= max_scratch_bytes.value_or(kNoLimit) &&
@@ -62,7 +64,9 @@ struct Gemms {
     std::uint64_t scratch = 0;
     return gemm_steps(c, config, operands, scratch);
   }
-  Gemms without_pack() const { return {.c = c, .operands = operands, .max_scratch_bytes = max_scratch_bytes}; }
+  Gemms without_pack() const {
+    return {.c = c, .operands = operands, .max_scratch_bytes = max_scratch_bytes, .units_only = units_only};
+  }
   bool plannable(const DeviceProfile& other) const {
     GemmContext there = gemm_context(c.gemm, other);
     there.epilogue = c.epilogue;
@@ -119,8 +123,13 @@ Result<void> plan_gemm(Job& job, const Gemm& gemm) {
     return {};
   }
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
-  const Gemms family{
-      c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes, job.observer, job.useful_below};
+  const Gemms family{c,
+                     job.plan.operands,
+                     job.options.kernels,
+                     job.options.max_scratch_bytes,
+                     job.observer,
+                     job.useful_below,
+                     job.units_only};
   std::vector<Candidate>* const explanations = job.options.explain ? &job.plan.candidates : nullptr;
   const bool bounded = job.useful_below != kNoBound && !job.options.explain;
   const auto choice = bounded ? useful_choice(family, job.options)
@@ -143,7 +152,7 @@ std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile) {
   const GemmContext context = gemm_context(gemm, profile);
   RefusalCount refusals;
   const GemmStrategy* const told = profile.api == Api::cuda ? &kGemmMma : &kGemmCoopmat;
-  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2, &kGemmMma, &kGemmWgmma})
+  for (const auto* strategy : kUnits)
     // Few devices have the extension of the second: its refusals are no help.
     if (!count_refusals(*strategy, context, strategy == told ? &refusals : nullptr)) return "another kernel costs less";
   return refusals.most();

@@ -136,6 +136,7 @@ Result<Alternative> plan_packed(const Job& job, const Gemm& gemm, const Variant&
   out.plan.problem = job.plan.problem;
   out.plan.operands = as_operands(parts);
   Job own{job.profile, options, out.plan, job.extra};
+  own.units_only = true;  // the others take operands as they lie
   if (bounded) own.useful_below = std::max<std::int64_t>(below - permutes_cost, 1);
   if (auto made = plan_gemm(own, packed); !made) return std::unexpected(made.error());
   if (out.plan.operands.size() > parts.size()) {
