@@ -118,8 +118,8 @@ __device__ __forceinline__ uvec4 ordered_weights(uint raw, uint scale, uint insi
   return words;
 }
 
-// convert_a() for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.
-// `whole`: K does not end inside the run. `scaled`: hold_scale() has loaded a 4-bit run's scale with it.
+// convert_a() for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all
+// batches. `whole`: K does not end inside the run. `scaled`: hold_scale() has loaded a 4-bit run's scale with it.
 __device__ __forceinline__ void convert_b(const GemmPush& push, const uvec4& raw, uint k, uint n, bool inside,
                                           float (&v)[MAX_RUN], uint elements = MAX_RUN, const bool whole = false,
                                           const bool scaled = false) {

@@ -110,8 +110,8 @@ constexpr uint64 kLayoutFirst = kFirstAlong ? operand_layout(kLine, 0u) : operan
 constexpr uint64 kLayoutSecond =
     kSecondAlong ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
 
-// By the first products themselves (their `continued`) it would cost less, but the compiler would take the sums of one
-// tile for what the next one's begin with, and spill.
+// Makes the sums zeros. By the first products themselves (their `continued`) it would cost less, but the compiler would
+// take the sums of one tile for what the next one's begin with, and spill.
 __device__ __forceinline__ void clear(Sums& sums) {
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
@@ -160,8 +160,9 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
 }
 
 #ifndef INTEGER
-// The same of packed weights, which are the products' rows. Products read registers until they are waited for, and ptxas
-// puts a wait behind each product where a product's registers are written before that. So weights are scaled after it.
+// The same of packed weights, which are the products' rows. Products read registers until they are waited for, and
+// ptxas puts a wait behind each product where a product's registers are written before that. So weights are scaled
+// after it.
 __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stages& stages, const Cluster& cluster,
                                                       uint row, int left, uint steps, Sums& sums) {
   Stages done = stages;

@@ -40,6 +40,8 @@ __device__ __forceinline__ void load_packed_fragments(const GemmPush& push, uint
 // A fragment of a product as a matrix unit takes it. `left`: of K, from the product's first k on.
 __device__ __forceinline__ void convert_fragment(const uint* b, int left, uint (&words)[2]) {
 #pragma unroll
-  for (uint i = 0u; i < 2u; ++i)
-    words[i] = scaled_pair(weights_less(b[i]), scales_of(b[2], false, left - int(i * 8u + threadIdx.x % 4u * 2u), kPartialBlocks));
+  for (uint i = 0u; i < 2u; ++i) {
+    const int inside = left - int(i * 8u + threadIdx.x % 4u * 2u);
+    words[i] = scaled_pair(weights_less(b[i]), scales_of(b[2], false, inside, kPartialBlocks));
+  }
 }

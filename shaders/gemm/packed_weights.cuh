@@ -1,5 +1,5 @@
-// 4-bit weights that lie in workgroup memory as they do in global memory, and become f16 or bf16 in the registers of the
-// warp that multiplies them. Include after gemm/gemm.cuh.
+// 4-bit weights that lie in workgroup memory as they do in global memory, and become f16 or bf16 in the registers of
+// the warp that multiplies them. Include after gemm/gemm.cuh.
 // Method: Marlin (Frantar et al., "MARLIN: Mixed-Precision Auto-Regressive Parallel Inference", 2024), without its
 // order of weights in memory: here a row has them along K. A matrix unit's lane t = lane % 4 takes elements 2 * t and
 // 2 * t + 1 of each 8, which are byte t of each word.

@@ -150,9 +150,9 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
     __syncwarp();
   } else SECTILE_IF_CONSTEXPR (kPackedB) {
     // A has a tensor map. The products' warps themselves load the weights, so that nothing is published, and copies
-    // arrive when they are done: as many steps are in flight as there are stages. Warps take steps in turns, which costs
-    // them less than a share of each. There are at least as many stages as warps: otherwise one could come to a phase
-    // two ahead, and pass.
+    // arrive when they are done: as many steps are in flight as there are stages. Warps take steps in turns, which
+    // costs them less than a share of each. There are at least as many stages as warps: otherwise one could come to a
+    // phase two ahead, and pass.
     uint turn = threadIdx.x / 32u;
     while (ahead.inside) {
       const PackedSource source = packed_source(push, ahead.t);

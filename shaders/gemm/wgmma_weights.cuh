@@ -9,8 +9,8 @@ __device__ __forceinline__ uint packed_place(uint line, uint half) {
 }
 constexpr uint kScalesAt = kTileN * MATMUL_WGMMA_PACKED_LINE;
 
-// Where a lane's shares of a tile's weights lie: half a line's step of every 16th line, and a word of its scales. A warp
-// copies a step.
+// Where a lane's shares of a tile's weights lie: half a line's step of every 16th line, and a word of its scales. A
+// warp copies a step.
 struct PackedSource {
   uint64 weights, scales;   // of the tile's first step and the lane's first line
   uint64 weights_apart, scales_apart;   // from a line to the next one that it copies
@@ -44,8 +44,8 @@ __device__ __forceinline__ void begin_packed(const Stages& stage, const PackedSo
   }
 }
 
-// What a lane holds of a step of the warpgroup's 64 lines: words of the four products, lines g and g + 8 of the warp's 16
-// in turns, less 8 and not scaled; and both lines' scales. `row`: the warpgroup's first line.
+// What a lane holds of a step of the warpgroup's 64 lines: words of the four products, lines g and g + 8 of the warp's
+// 16 in turns, less 8 and not scaled; and both lines' scales. `row`: the warpgroup's first line.
 struct PackedLines {
   uint words[16];
   uint scales[2];

@@ -16,7 +16,7 @@ __device__ __forceinline__ uint64 operand_at(const uint64 layout, uint address) 
 
 #ifndef SECTILE_EMULATED   // tests/emulated/warpgroup_unit.hpp has its own version of this part
 
-// A value that a warp's lanes have in common. The compiler does not know it, and keeps what it is told by a shuffle in a
+// A value that a warp's lanes have in common. The compiler does not know that, but keeps the result of a shuffle in a
 // uniform register: operands' places are worked out there, without a transfer before each product.
 __device__ __forceinline__ uint warp_uniform(uint v) { return __shfl_sync(0xffffffffu, v, 0); }
 

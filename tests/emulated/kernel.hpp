@@ -157,7 +157,6 @@ inline unsigned f16_products(unsigned a, unsigned b) {
          float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
 }
 inline unsigned masked(unsigned a, unsigned mask, unsigned bits) { return (a & mask) | bits; }
-// A float has bits enough for what kernels fuse: their sums are exact.
 inline int nearest_int(float v) {
   if (v >= 2147483648.0f) return 0x7fffffff;
   return v < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(std::nearbyint(v));
