@@ -1,12 +1,15 @@
 // Interface of matmul_wgmma (CUDA, sm_90a): a warpgroup that copies operands to workgroup memory, and warpgroups that
-// multiply them. A workgroup computes one tile after another, in steps of the whole grid.
+// multiply them. A workgroup computes one tile after another, in steps of the whole grid. Where CONSUMERS times SUB_M
+// is more than the tile has rows (columns with SWAPPED), warpgroups have the same rows: they take steps of K in turns,
+// and their sums are added at the end (slice-K).
 //
 // Tensor maps: A's, then B's, of those that the tensor memory accelerator copies, as (the contiguous axis, the other
-// axis, batches). An operand that all batches share has one batch.
+// axis, batches). An operand that all batches share has one batch. With PACKED_B the elements of B's are bytes.
 //
-// Workgroup memory, in STAGES steps of K of MATMUL_WGMMA_LINE bytes along K: A's tile, then B's. An operand that is
-// contiguous along K lies in rows of a line each. One that is contiguous across K lies in blocks of
-// MATMUL_WGMMA_ACROSS(tile) rows, a line for each k. Lines are swizzled.
+// Workgroup memory, in STAGES steps of K: A's tile, then B's. A step has MATMUL_WGMMA_LINE bytes along K, with PACKED_B
+// one, two or four times as many of A: one part after another. An operand that is contiguous along K lies in rows of a
+// line each. One that is contiguous across K lies in blocks of MATMUL_WGMMA_ACROSS(tile) rows, a line for each k. Lines
+// are swizzled.
 #ifndef SECTILE_MATMUL_WGMMA_ABI_H
 #define SECTILE_MATMUL_WGMMA_ABI_H
 
@@ -59,10 +62,12 @@
 #define MATMUL_WGMMA_SOURCE_BYTES(type, tile, tile_k, along_k, turned) \
   MATMUL_WGMMA_ACCESS_BYTES(type, (turned) ? (tile) : (along_k) ? (tile_k) : MATMUL_WGMMA_ACROSS(tile))
 #define MATMUL_WGMMA_KEPT_BYTES(sources, bytes) (((sources) * ((bytes) + 4u) + 15u) / 16u * 16u)
-// Bytes of a step of so many rows of packed weights: 32 of each, then 16 of each for its scales. A multiple of 1024.
-#define MATMUL_WGMMA_PACKED_LINE 32u
-#define MATMUL_WGMMA_SCALES_LINE 16u
-#define MATMUL_WGMMA_PACKED_BYTES(tile) ((tile) * (MATMUL_WGMMA_PACKED_LINE + MATMUL_WGMMA_SCALES_LINE))
+// Bytes of a step of so many rows of packed weights, TILE_K being 64 * parts: 32 * parts of each row, then each row's
+// scales. A multiple of 1024.
+#define MATMUL_WGMMA_PACKED_LINE(parts) (32u * (parts))
+#define MATMUL_WGMMA_SCALES_LINE(parts) ((parts) == 4u ? 32u : 16u)
+#define MATMUL_WGMMA_PACKED_BYTES(tile, parts) \
+  ((tile) * (MATMUL_WGMMA_PACKED_LINE(parts) + MATMUL_WGMMA_SCALES_LINE(parts)))
 // Bytes behind the stages: a pair of barriers for each.
 #define MATMUL_WGMMA_BARRIER_BYTES(stages) (16u * (stages))
 

@@ -30,6 +30,9 @@ constexpr uint kClusterK = sectile_constant(MATMUL_WGMMA_SPEC_CLUSTER_K, 1u);
 constexpr bool kSwapped = sectile_constant(MATMUL_WGMMA_SPEC_SWAPPED, 0u) != 0u;
 constexpr uint kResident = sectile_constant(MATMUL_WGMMA_SPEC_RESIDENT, 1u);
 constexpr uint kCluster = kClusterM * kClusterN * kClusterK;
+// Warpgroups that have rows of the tile of their own, and how many have the same.
+constexpr uint kRowGroups = kPingpong != 0u ? 1u : (kSwapped ? kTileN : kTileM) / kSubM;
+constexpr uint kSlices = kPingpong != 0u ? 1u : kConsumers / kRowGroups;
 
 constexpr uint kElementBytes = kType == SECTILE_TYPE_I8 ? 1u : 2u;
 constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
@@ -39,7 +42,10 @@ constexpr uint kLine = MATMUL_WGMMA_LINE;
 // B's 4-bit weights are copied as they are, and become f16 in registers: gemm/wgmma_weights.cuh.
 constexpr uint kPacking = sectile_constant(MATMUL_WGMMA_SPEC_PACKED_B, 0u);
 constexpr bool kPackedB = kPacking != 0u, kPartialBlocks = kPacking == 2u;
-constexpr uint kBytesA = kTileM * kLine, kBytesB = kPackedB ? MATMUL_WGMMA_PACKED_BYTES(kTileN) : kTileN * kLine;
+// Lines along K of a step. Of packed weights a step has more than one: what a step costs besides is then less.
+constexpr uint kLineK = kLine / kElementBytes, kLineParts = kTileK / kLineK;
+constexpr uint kBytesA = kTileM * kLine * kLineParts;
+constexpr uint kBytesB = kPackedB ? MATMUL_WGMMA_PACKED_BYTES(kTileN, kLineParts) : kTileN * kLine;
 constexpr uint kStepBytes = kBytesA + kBytesB;
 constexpr uint kWarpgroup = MATMUL_WGMMA_WARPGROUP;
 
@@ -82,9 +88,11 @@ __device__ __forceinline__ uint full_of(const Stages& s) { return s.barriers + 1
 __device__ __forceinline__ uint empty_of(const Stages& s) { return s.barriers + 16u * s.index + 8u; }
 __device__ __forceinline__ uint a_of(const Stages& s) { return s.memory + s.index * kStepBytes; }
 __device__ __forceinline__ uint b_of(const Stages& s) { return s.memory + s.index * kStepBytes + kBytesA; }
-__device__ __forceinline__ void next_stage(Stages& s) {
-  if (++s.index == kStages) {
-    s.index = 0u;
+// The stage that comes `count` steps later, at most as many as there are stages.
+__device__ __forceinline__ void next_stage(Stages& s, const uint count = 1u) {
+  s.index += count;
+  if (s.index >= kStages) {
+    s.index -= kStages;
     s.parity ^= 1u;
   }
 }
@@ -106,9 +114,9 @@ constexpr uint kStepProducts = kLine / 32u;             // products of 32 bytes 
 // The operand whose rows are the products' rows, and the one whose rows are their columns.
 constexpr bool kFirstAlong = kSwapped ? kRowsB : kRowsA, kSecondAlong = kSwapped ? kRowsA : kRowsB;
 constexpr uint kAcrossLine = MATMUL_WGMMA_ACROSS(kColumns) * kElementBytes;
-constexpr uint64 kLayoutFirst = kFirstAlong ? operand_layout(kLine, 0u) : operand_layout(kLine, kTileK * kLine);
+constexpr uint64 kLayoutFirst = kFirstAlong ? operand_layout(kLine, 0u) : operand_layout(kLine, kLineK * kLine);
 constexpr uint64 kLayoutSecond =
-    kSecondAlong ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kTileK * kAcrossLine);
+    kSecondAlong ? operand_layout(kLine, 0u) : operand_layout(kAcrossLine, kLineK * kAcrossLine);
 
 // Makes the sums zeros. By the first products themselves (their `continued`) it would cost less, but the compiler would
 // take the sums of one tile for what the next one's begin with, and spill.
@@ -122,7 +130,7 @@ __device__ __forceinline__ void pin(Sums& sums) {
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p) pin_sums(sums[p]);
 }
-// Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile.
+// Multiplies the tile's steps. `row`: the first of the warpgroup's rows in the tile. `steps`: its own, at least one.
 __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cluster, uint row, uint steps,
                                                Sums& sums) {
   const uint from = row * kLine;   // also of blocks of 64 rows across K: each has 64 lines
@@ -137,14 +145,14 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
     for (uint k = 0u; k < kStepProducts; ++k)
 #pragma unroll
       for (uint p = 0u; p < kParts; ++p) {
-        const uint along_a = kFirstAlong ? 32u * k + 64u * kLine * p : 16u * kLine * k + kTileK * kLine * p;
+        const uint along_a = kFirstAlong ? 32u * k + 64u * kLine * p : 16u * kLine * k + kLineK * kLine * p;
         const uint along_b = kSecondAlong ? 32u * k : 16u * kAcrossLine * k;
         SECTILE_WITH(add_products, kType, kColumns, !kFirstAlong, !kSecondAlong)
         (sums[p], a + (along_a >> 4), b + (along_b >> 4), 1u);
       }
     commit_products();
     pin(sums);
-    next_stage(stages);
+    next_stage(stages, kSlices);
   };
   multiply_step();
 #pragma unroll 1
@@ -152,7 +160,7 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
     multiply_step();
     SECTILE_WITH(await_products, 1u)();   // those of the step before have read their stage
     release(done, cluster);
-    next_stage(done);
+    next_stage(done, kSlices);
   }
   SECTILE_WITH(await_products, 0u)();
   pin(sums);
@@ -160,38 +168,54 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
 }
 
 #ifndef INTEGER
-// The same of packed weights, which are the products' rows. Products read registers until they are waited for, and
-// ptxas puts a wait behind each product where a product's registers are written before that. So weights are scaled
-// after it.
+// The same of packed weights, which are the products' rows. `left`: of K, from the first step's first k on. Products
+// read registers until they are waited for, and ptxas puts a wait behind each product where a product's registers are
+// written before that. So weights are scaled after it.
 __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stages& stages, const Cluster& cluster,
                                                       uint row, int left, uint steps, Sums& sums) {
   Stages done = stages;
-  uint weights[16];
-  const auto await_all = [&] {
-    SECTILE_WITH(await_products, 0u)();
-    pin(sums);
-    pin_words(weights);
-    __syncwarp();   // orders all lanes' loads of the stage before the arrival of one
-    release(done, cluster);
-    next_stage(done);
-  };
-#pragma unroll 1
-  for (uint step = 0u; step < steps; ++step, left -= int(kTileK)) {
+  PackedLines lines;
+  uint weights[SECTILE_SIZE_UP_TO(kLineParts, 4u)][16];
+  const auto load_step = [&] {
     await_phase(full_of(stages), stages.parity);
-    const PackedLines lines = load_packed_lines(push, stages, row);
-    if (step != 0u) await_all();
-    scale_lines(lines, left, weights);
+    load_packed_lines(push, stages, row, lines);
+  };
+  const auto multiply_step = [&] {
+#pragma unroll
+    for (uint part = 0u; part < kLineParts; ++part) scale_lines(lines, part, left, weights[part]);
     pin(sums);
-    pin_words(weights);
+#pragma unroll
+    for (uint part = 0u; part < kLineParts; ++part) pin_words(weights[part]);
     begin_products();
     const uint64 a = operand_at(kLayoutSecond, a_of(stages));
 #pragma unroll
-    for (uint k = 0u; k < kStepProducts; ++k)
-      SECTILE_WITH(add_products_of_words, kType, kColumns, !kSecondAlong)
-      (sums[0], weights + 4u * k, a + ((kSecondAlong ? 32u * k : 16u * kAcrossLine * k) >> 4));
+    for (uint part = 0u; part < kLineParts; ++part)
+#pragma unroll
+      for (uint k = 0u; k < kStepProducts; ++k)
+        SECTILE_WITH(add_products_of_words, kType, kColumns, !kSecondAlong)
+        (sums[0], weights[part] + 4u * k,
+         a + ((part * kTileM * kLine + (kSecondAlong ? 32u * k : 16u * kAcrossLine * k)) >> 4));
     commit_products();
     pin(sums);
-    next_stage(stages);
+    next_stage(stages, kSlices);
+    left -= int(kSlices * kTileK);
+  };
+  const auto await_all = [&] {
+    SECTILE_WITH(await_products, 0u)();
+    pin(sums);
+#pragma unroll
+    for (uint part = 0u; part < kLineParts; ++part) pin_words(weights[part]);
+    __syncwarp();   // orders all lanes' loads of the stage before the arrival of one
+    release(done, cluster);
+    next_stage(done, kSlices);
+  };
+  load_step();
+  multiply_step();
+#pragma unroll 1
+  while (--steps != 0u) {
+    load_step();
+    await_all();
+    multiply_step();
   }
   await_all();
 }
@@ -288,22 +312,29 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
       }
 }
 
-// Adds up what the workgroups along K have summed: each stores its sums in its own workgroup memory, and of the
-// blocks of columns each adds a share over all of them, in their order. The stages are free: a workgroup has one tile.
+// Adds up what slices and the workgroups along K have summed: each warpgroup stores its sums in its workgroup's memory,
+// and of the blocks of columns each that has these rows adds a share over all of them, in their order. The stages are
+// free: a workgroup has one tile.
+constexpr bool kAdded = kClusterK > 1u || kSlices > 1u;
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
                                             uint row, const Sums& sums, uint consumer) {
-  static_assert(kClusterK == 1u || kTileM * kTileN * 4u <= kStages * kStepBytes);
+  static_assert(!kAdded || kTileM * kTileN * kSlices * 4u <= kStages * kStepBytes);
   // orders all products' reads of the stages before the stores
   named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
-  const uint own = memory + (consumer * kParts * kSums * kWarpgroup + threadIdx.x % kWarpgroup) * 4u;
+  constexpr uint bytes = kParts * kSums * kWarpgroup * 4u;   // of a warpgroup's sums
+  const uint slice = consumer / kRowGroups;
+  const uint own = memory + consumer % kRowGroups * bytes + threadIdx.x % kWarpgroup * 4u;
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
-    for (uint i = 0u; i < kSums; ++i) store_shared_word(own + (p * kSums + i) * kWarpgroup * 4u, word_of(sums[p][i]));
-  cluster_barrier();   // orders all workgroups' stores of sums before their loads
+    for (uint i = 0u; i < kSums; ++i)
+      store_shared_word(own + slice * kRowGroups * bytes + (p * kSums + i) * kWarpgroup * 4u, word_of(sums[p][i]));
+  // orders all warpgroups' stores of sums before their loads
+  if (kClusterK > 1u) cluster_barrier();
+  else named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
   const Target target = target_of(push, t);
 #pragma unroll 1
-  for (uint unit = cluster.k; unit < kParts * 2u * kBlocks; unit += kClusterK) {
+  for (uint unit = cluster.k * kSlices + slice; unit < kParts * 2u * kBlocks; unit += kClusterK * kSlices) {
     const uint b = unit % kBlocks, r = unit / kBlocks % 2u, p = unit / kBlocks / 2u;
     acc_t v[8];
 #pragma unroll
@@ -313,8 +344,13 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
       if (sum >= kSums) continue;
 #pragma unroll
       for (uint k = 0u; k < kClusterK; ++k)
-        v[j] = plus(v[j], acc_of(load_at(own + (p * kSums + sum) * kWarpgroup * 4u,
-                                         (k * kClusterN + cluster.n) * kClusterM + cluster.m)));
+#pragma unroll
+        for (uint s = 0u; s < kSlices; ++s) {
+          const uint from = own + s * kRowGroups * bytes + (p * kSums + sum) * kWarpgroup * 4u;
+          v[j] = plus(v[j], acc_of(kClusterK > 1u
+                                       ? load_at(from, (k * kClusterN + cluster.n) * kClusterM + cluster.m)
+                                       : load_place(from, 4u)[0]));
+        }
     }
     const Eight at = eight_of(t, row, p, r, b);
     gather_eight(v);
@@ -323,14 +359,14 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
 }
 
 __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& cluster, Stages stages, uint consumer) {
-  const uint row = kPingpong != 0u ? 0u : consumer * kSubM;
+  const uint row = kPingpong != 0u ? 0u : consumer % kRowGroups * kSubM;
   uint turn = 0u;
   Tile t;
   // A warpgroup multiplies when the other one has multiplied the tile before: otherwise it would wait for a phase of a
   // barrier that is two or more ahead, and take an earlier one for it.
   if (kPingpong != 0u && consumer == 1u) come_to_barrier(kFirstTurn, kTurn);
   for (uint id = cluster.id; locate(push, cluster, id, t); id += cluster.count) {
-    const uint steps = steps_of(t);
+    uint steps = steps_of(t);
     if (kPingpong != 0u && turn++ % kConsumers != consumer) {
       skip_stages(stages, steps);
       continue;
@@ -338,16 +374,22 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
     Sums sums;
     if (kPingpong != 0u) named_barrier(kFirstTurn + consumer, kTurn);   // orders the other's steps before these
     clear(sums);
+    const uint slice = kSlices > 1u ? consumer / kRowGroups : 0u;
+    static_assert(kStages % kSlices == 0u);   // so that a slice's warpgroup comes to each phase of its stages
+    if (kSlices > 1u) {
+      skip_stages(stages, slice);
+      steps = (steps + kSlices - 1u - slice) / kSlices;
+    }
     if (steps != 0u) {
 #ifndef INTEGER
       SECTILE_IF_CONSTEXPR (kPackedB)
-        multiply_packed_steps(push, stages, cluster, row, int(t.k_end - t.k), steps, sums);
+        multiply_packed_steps(push, stages, cluster, row, int(t.k_end - t.k - slice * kTileK), steps, sums);
       else
 #endif
         multiply_steps(stages, cluster, row, steps, sums);
     }
     if (kPingpong != 0u) come_to_barrier(kFirstTurn + (consumer ^ 1u), kTurn);
-    SECTILE_IF_CONSTEXPR (kClusterK > 1u) store_added(push, t, cluster, stages.memory, row, sums, consumer);
+    SECTILE_IF_CONSTEXPR (kAdded) store_added(push, t, cluster, stages.memory, row, sums, consumer);
     else SECTILE_IF_CONSTEXPR (kOutPairs && !kSwapped) store_sums_in_pairs(push, t, row, sums);
     else store_sums(push, t, row, sums);
   }

@@ -29,17 +29,22 @@ constexpr bool kStagedB = false;
 constexpr bool kStaged = kStagedA || kStagedB;
 // Named barriers: of the consumers, then one for the turn of each, and of the warpgroup that copies.
 constexpr uint kConsumersBarrier = 1u, kFirstTurn = 2u, kTurn = 2u * kWarpgroup, kCopiersBarrier = 4u;
-constexpr uint kMapBytes = (kStagedA ? 0u : kBytesA) + (kStagedB ? 0u : kBytesB);
+constexpr uint kMapBytes =
+    (kStagedA ? 0u : kBytesA) +
+    (kStagedB ? 0u : kPackedB ? kTileN * MATMUL_WGMMA_PACKED_LINE(kLineParts) : kBytesB);
 // Arrivals that complete a barrier: those who fill a stage, and the warps that release it. Each workgroup whose copies
 // reach a stage waits until it is free.
 constexpr uint kFillers = (kMapBytes != 0u ? 1u : 0u) + (kPackedB ? 32u : kStaged ? kWarpgroup : 0u);
-constexpr uint kReleases = kWarpgroup / 32u * (kPingpong != 0u ? 1u : kConsumers) * (kClusterM + kClusterN - 1u);
+constexpr uint kReleases =
+    kWarpgroup / 32u * (kPingpong != 0u ? 1u : kConsumers / kSlices) * (kClusterM + kClusterN - 1u);
 
 // Registers of an invocation. A multiprocessor has 65536: at the start 168 for each invocation with two consumers, and
 // 128 with three.
 constexpr bool kTrade = kConsumers > 1u && kResident == 1u;
-constexpr uint kProducerRegisters = !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 80u : 32u) : kStaged ? 104u : 40u;
-constexpr uint kConsumerRegisters = !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 144u : 160u) : kStaged ? 200u : 232u;
+constexpr uint kProducerRegisters =
+    !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 80u : 32u) : kStaged ? 104u : kPackedB ? 56u : 40u;
+constexpr uint kConsumerRegisters =
+    !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 144u : 160u) : kStaged ? 200u : kPackedB ? 224u : 232u;
 
 __device__ __forceinline__ uint rank_in(const Cluster& cluster, uint m, uint n) {
   return (cluster.k * kClusterN + n) * kClusterM + m;
@@ -81,13 +86,13 @@ __device__ __forceinline__ void copy_operand(const TensorMap* map, uint to, uint
     return;
   }
   const uint across = MATMUL_WGMMA_ACROSS(tile), line = across * kElementBytes, blocks = tile / across;
-  const uint lines = MATMUL_WGMMA_LINES(tile, kTileK, together);
-  const bool by_blocks = lines == kTileK;
+  const uint lines = MATMUL_WGMMA_LINES(tile, kLineK, together);
+  const bool by_blocks = lines == kLineK;
   const uint own = by_blocks ? blocks / together : blocks;
 #pragma unroll
   for (uint i = 0u; i < own; ++i) {
     const uint block = by_blocks ? share * own + i : i, first = by_blocks ? 0u : share * lines;
-    copy(to + (block * kTileK + first) * line, row + block * across, k + first);
+    copy(to + (block * kLineK + first) * line, row + block * across, k + first);
   }
 }
 __device__ __forceinline__ void copy_maps(const GemmPush& push, const Cluster& cluster, const Stages& stage,
@@ -98,12 +103,15 @@ __device__ __forceinline__ void copy_maps(const GemmPush& push, const Cluster& c
   for (uint n = 0u; n < kClusterN; ++n) along_n |= 1u << rank_in(cluster, cluster.m, n);
 #pragma unroll
   for (uint m = 0u; m < kClusterM; ++m) along_m |= 1u << rank_in(cluster, m, cluster.n);
-  if (!kStagedA)
-    copy_operand(map_a, a_of(stage), full_of(stage), kAlongKA, kTileM, kClusterN, cluster.n, along_n, t.m, k,
-                 kBatched != 0u && a_batch(push) != 0u ? t.batch : 0u);
+  if (!kStagedA) {
+#pragma unroll
+    for (uint part = 0u; part < kLineParts; ++part)
+      copy_operand(map_a, a_of(stage) + part * kTileM * kLine, full_of(stage), kAlongKA, kTileM, kClusterN, cluster.n,
+                   along_n, t.m, k + part * kLineK, kBatched != 0u && a_batch(push) != 0u ? t.batch : 0u);
+  }
   if (!kStagedB)
-    copy_operand(map_b, b_of(stage), full_of(stage), kAlongKB, kTileN, kClusterM, cluster.m, along_m, t.n, k,
-                 kBatched != 0u && b_batch(push) != 0u ? t.batch : 0u);
+    copy_operand(map_b, b_of(stage), full_of(stage), kAlongKB, kTileN, kClusterM, cluster.m, along_m, t.n,
+                 kPackedB ? k / 2u : k, kBatched != 0u && b_batch(push) != 0u ? t.batch : 0u);
 }
 
 // ---- operands that invocations load
@@ -141,30 +149,30 @@ __device__ __forceinline__ void produce(const GemmPush& push, const Cluster& clu
   ahead.stage = stages;
   ahead.id = cluster.id;
   begin_tile(push, cluster, ahead);
-  SECTILE_IF_CONSTEXPR (!kStaged) {
+  SECTILE_IF_CONSTEXPR (kPackedB) {
+    // A and the weights have tensor maps. The products' warps load the scales themselves, so that nothing is published,
+    // and copies arrive when they are done: as many steps are in flight as there are stages. Warps take steps in turns,
+    // which costs them less than a share of each. There are at least as many stages as warps: otherwise one could come
+    // to a phase two ahead, and pass.
+    uint turn = threadIdx.x / 32u;
+    while (ahead.inside) {
+      const ScaleSource source = scale_source(push, ahead.t);
+      for (const uint id = ahead.id; ahead.inside && ahead.id == id; next_step(push, cluster, ahead)) {
+        if (turn-- != 0u) continue;
+        turn = kWarpgroup / 32u - 1u;
+        await_phase(empty_of(ahead.stage), ahead.stage.parity ^ 1u);
+        if (threadIdx.x % 32u == 0u) copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
+        begin_scales(ahead.stage, source, ahead.t.k);
+        arrive_when_copied(full_of(ahead.stage));
+      }
+    }
+  } else SECTILE_IF_CONSTEXPR (!kStaged) {
     if (threadIdx.x == 0u)
       for (; ahead.inside; next_step(push, cluster, ahead)) {
         await_phase(empty_of(ahead.stage), ahead.stage.parity ^ 1u);
         copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
       }
     __syncwarp();
-  } else SECTILE_IF_CONSTEXPR (kPackedB) {
-    // A has a tensor map. The products' warps themselves load the weights, so that nothing is published, and copies
-    // arrive when they are done: as many steps are in flight as there are stages. Warps take steps in turns, which
-    // costs them less than a share of each. There are at least as many stages as warps: otherwise one could come to a
-    // phase two ahead, and pass.
-    uint turn = threadIdx.x / 32u;
-    while (ahead.inside) {
-      const PackedSource source = packed_source(push, ahead.t);
-      for (const uint id = ahead.id; ahead.inside && ahead.id == id; next_step(push, cluster, ahead)) {
-        if (turn-- != 0u) continue;
-        turn = kWarpgroup / 32u - 1u;
-        await_phase(empty_of(ahead.stage), ahead.stage.parity ^ 1u);
-        if (threadIdx.x % 32u == 0u) copy_maps(push, cluster, ahead.stage, ahead.t, ahead.t.k, map_a, map_b);
-        begin_packed(ahead.stage, source, ahead.t.k);
-        arrive_when_copied(full_of(ahead.stage));
-      }
-    }
   } else {
     // The steps of `behind` are finished in the order in which they began, kAhead steps later.
     Cursor behind = ahead;

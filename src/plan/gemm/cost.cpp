@@ -151,8 +151,9 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
                 : clamped(waves, stored);
   clocks += clamped(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d));
   clocks += model.wgmma_start;
-  // A workgroup of a cluster along K has one tile: each wave starts anew.
-  if (w.cluster_k > 1) clocks += clamped(waves, model.wgmma_exchange) + clamped(waves - 1, model.wgmma_start);
+  // A workgroup whose sums are added to others' has one tile: each wave starts anew.
+  if (w.cluster_k > 1 || w.slices > 1)
+    clocks += clamped(waves, model.wgmma_exchange) + clamped(waves - 1, model.wgmma_start);
   return clocks;
 }
 

@@ -17,11 +17,12 @@ struct Row {
   bool pingpong = false;         // each has tiles of its own
   std::uint32_t cluster_m = 1, cluster_n = 1, cluster_k = 1;
   std::uint32_t resident = 1;  // workgroups of a multiprocessor
+  std::uint32_t slices = 1;    // warpgroups that have the same rows, and take steps of K in turns
   bool swapped = false;        // the products are B's with A: their rows are columns of the result
   bool weights = false;        // for 4-bit weights that are converted in registers only
   ShapeGeneric generic = ShapeGeneric::kNo;
 
-  constexpr std::uint32_t sub_m() const { return (swapped ? tile_n : tile_m) / (pingpong ? 1 : consumers); }
+  constexpr std::uint32_t sub_m() const { return (swapped ? tile_n : tile_m) / (pingpong ? 1 : consumers / slices); }
   constexpr std::uint32_t workgroup() const { return MATMUL_WGMMA_WARPGROUP * (1 + consumers); }
   constexpr std::uint32_t cluster() const { return cluster_m * cluster_n * cluster_k; }
 };
@@ -78,6 +79,12 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 128, .swapped = true, .weights = true},
     {.tile_m = 64, .tile_n = 128, .cluster_k = 2, .swapped = true, .weights = true},
     {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 2, .swapped = true, .weights = true},
+    {.tile_m = 64, .tile_n = 64, .slices = 2, .swapped = true, .weights = true},
+    {.tile_m = 64, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
+    {.tile_m = 32, .tile_n = 64, .slices = 2, .swapped = true, .weights = true},
+    {.tile_m = 32, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
+    {.tile_m = 16, .tile_n = 64, .slices = 2, .swapped = true, .weights = true},
+    {.tile_m = 16, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
 };
 // clang-format on
 
@@ -85,19 +92,21 @@ bool integer_across(const GemmContext& c, bool b) { return c.integer() && !c.alo
 
 // Whether the tensor memory accelerator cannot copy the operand as the products need it. Each of its copies reads from
 // a multiple of 16 bytes on.
-bool staged(const GemmContext& c, bool b) {
+bool mapless(const GemmContext& c, bool b) {
   const Gemm& g = c.gemm;
   const std::uint32_t type = b ? c.b_type : c.a_type;
   if (type != c.type || (!b && g.a_scale) || integer_across(c, b)) return true;
   return !rows_at_16_bytes(g, b);
 }
 
-// Whether B's 4-bit weights are copied as they are, and converted in registers (shaders/gemm/wgmma_weights.cuh).
+// Whether B's 4-bit weights are copied as they are, and converted in registers (shaders/gemm/wgmma_weights.cuh). Their
+// rows are whole blocks of 16 bytes.
 bool packed(const GemmContext& c) {
-  return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0 && !staged(c, false);
+  return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0 && !mapless(c, false);
 }
+bool staged(const GemmContext& c, bool b) { return b && packed(c) ? false : mapless(c, b); }
 
-std::uint32_t tile_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
+std::uint32_t line_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
 
 // How invocations load an operand (shaders/gemm/wgmma_stage.cuh).
 struct Loads {
@@ -111,8 +120,6 @@ struct Loads {
 };
 Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   if (!staged(c, b)) return {};
-  // Pieces of 16 bytes, and words of 4 with scales. Their copies take less time than their conversion.
-  if (b && packed(c)) return {.run = 8, .items = 2 * r.tile_n / 64, .direct = true};
   const std::uint32_t type = b ? c.b_type : c.a_type, tile = b ? r.tile_n : r.tile_m;
   const bool turned = integer_across(c, b), converted = type != c.type || (!b && c.gemm.a_scale);
   const std::uint32_t width = c.operand(b).width(turned ? 4 : converted ? 8 : 16 / type_bytes(c.type));
@@ -122,7 +129,7 @@ Loads loads_of(const GemmContext& c, const Row& r, bool b) {
   loads.items = MATMUL_WGMMA_ITEMS(tile, loads.run, type_bytes(c.type), turned);
   loads.direct = !turned && !converted && !loads.shifted;
   loads.converted = turned || converted;
-  const std::uint32_t access = access_bytes(type, loads.run), tile_k = tile_k_of(c);
+  const std::uint32_t access = access_bytes(type, loads.run), tile_k = line_k_of(c);
   loads.accesses = loads.items * ((access + 15) / 16);
   if (!loads.direct) loads.slot = loads.items * access * MATMUL_WGMMA_WARPGROUP;
   if (loads.shifted) {
@@ -136,18 +143,44 @@ Loads loads_of(const GemmContext& c, const Row& r, bool b) {
 
 struct Memory {
   std::uint32_t stages = 0, ahead = 1, bytes = 0;
+  std::uint32_t parts = 1;  // lines along K of a step
 };
 
-// As many stages as fit. Where steps in flight need memory too, as many of them.
-Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads& b) {
-  constexpr std::uint32_t kMost = 12, kMostAhead = 6, kReserved = 1024;
-  const std::uint32_t step =
-      r.tile_m * MATMUL_WGMMA_LINE + (packed(c) ? MATMUL_WGMMA_PACKED_BYTES(r.tile_n) : r.tile_n * MATMUL_WGMMA_LINE);
-  const std::uint32_t slot = a.slot + b.slot;
-  const std::uint32_t room = std::min(
+// Bytes that the stages of a workgroup may have.
+std::uint32_t room_of(const GemmContext& c, const Row& r) {
+  constexpr std::uint32_t kReserved = 1024;
+  return std::min(
       c.limits.dynamic_workgroup_memory,
       c.profile.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.dynamic_workgroup_memory) / r.resident -
           kReserved);
+}
+// Sums of slices and of the workgroups along K lie where the stages were.
+std::uint32_t sums_bytes(const Row& r) {
+  return r.cluster_k > 1 || r.slices > 1 ? r.tile_m * r.tile_n * r.slices * 4 : 0;
+}
+
+// Of packed weights: the longest steps of which enough fit, an equal number for each slice. What a step costs besides
+// its bytes is then least.
+constexpr std::uint32_t kFewestPacked = 4;  // copying warps that take turns
+Memory packed_memory_of(const GemmContext& c, const Row& r) {
+  constexpr std::uint32_t kMost = 12;
+  Memory m;
+  for (const std::uint32_t parts : {4u, 2u, 1u}) {
+    const std::uint32_t step = r.tile_m * MATMUL_WGMMA_LINE * parts + MATMUL_WGMMA_PACKED_BYTES(r.tile_n, parts);
+    const std::uint32_t fit = std::min(kMost, room_of(c, r) / (step + MATMUL_WGMMA_BARRIER_BYTES(1)));
+    const std::uint32_t stages = fit / r.slices * r.slices;
+    if (stages < kFewestPacked || stages * step < sums_bytes(r)) continue;
+    return {stages, 1, stages * (step + MATMUL_WGMMA_BARRIER_BYTES(1)), parts};
+  }
+  return m;
+}
+
+// As many stages as fit. Where steps in flight need memory too, as many of them.
+Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads& b) {
+  constexpr std::uint32_t kMost = 12, kMostAhead = 6;
+  if (packed(c)) return packed_memory_of(c, r);
+  const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
+  const std::uint32_t slot = a.slot + b.slot, room = room_of(c, r);
   Memory m;
   const auto take = [&](std::uint32_t stages, std::uint32_t ahead) {
     const std::uint32_t bytes = stages * step + MATMUL_WGMMA_BARRIER_BYTES(stages) + ahead * slot;
@@ -156,9 +189,7 @@ Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads
   };
   // Where all that is in flight has memory of its own, two stages suffice: those who load take longer than a product.
   const bool stages_last = a.slot != 0 && b.slot != 0;
-  // Sums of the workgroups along K lie where the stages were.
-  const std::uint32_t sums = r.cluster_k > 1 ? r.tile_m * r.tile_n * 4 : 0,
-                      fewest = std::max(2u, (sums + step - 1) / step);
+  const std::uint32_t fewest = std::max(2u, (sums_bytes(r) + step - 1) / step);
   for (std::uint32_t ahead = kMostAhead; stages_last && ahead >= 1; --ahead)
     if (take(fewest, ahead)) break;
   const bool loaded = a.items != 0 || b.items != 0;
@@ -167,6 +198,19 @@ Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads
   return m;
 }
 
+// The packed weights, as bytes.
+TensorMap packed_map_of(const GemmContext& c, const Row& r, const Step& step, std::uint32_t tile_k) {
+  const std::uint64_t row = static_cast<std::uint64_t>(c.gemm.at.ldb) / 2;
+  TensorMap map;
+  map.operand = step.addresses[1].operand;
+  map.byte_offset = step.addresses[1].byte_offset;
+  map.element_bytes = 1;
+  map.dims = {(static_cast<std::uint64_t>(c.gemm.k) + 1) / 2, static_cast<std::uint64_t>(c.gemm.n), 1};
+  map.strides = {row, row * map.dims[1]};
+  map.box = {tile_k / 2, r.tile_n, 1};
+  map.swizzle_bytes = tile_k / 2;
+  return map;
+}
 TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
   const Gemm& g = c.gemm;
   const auto bytes = static_cast<std::uint64_t>(type_bytes(c.type));
@@ -183,10 +227,10 @@ TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
   map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
   map.strides = {ld, own ? static_cast<std::uint64_t>(batch) * bytes : ld * map.dims[1]};
   if (along_k) {
-    map.box = {tile_k_of(c), tile / together, 1};
+    map.box = {line_k_of(c), tile / together, 1};
     map.swizzle_bytes = MATMUL_WGMMA_LINE;
   } else {
-    map.box = {MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, tile_k_of(c), together), 1};
+    map.box = {MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, line_k_of(c), together), 1};
     map.swizzle_bytes = map.box[0] * type_bytes(c.type);
   }
   return map;
@@ -196,12 +240,14 @@ TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
 void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
   const Row& r = kTable[d.row];
   for (const bool b : {false, true})
-    if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, r, step, b));
+    if (!staged(c, b))
+      step.tensor_maps.push_back(b && packed(c) ? packed_map_of(c, r, step, d.tile_k) : map_of(c, r, step, b));
   const std::uint64_t tiles =
       gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits * static_cast<std::uint64_t>(c.gemm.batch);
   // On a device whose multiprocessors are not known each cluster has one tile.
   const std::uint64_t places = std::uint64_t{c.profile.multiprocessors.value_or(0)} * r.resident / r.cluster();
-  const std::uint64_t clusters = r.cluster_k > 1 || places == 0 ? tiles : std::min(tiles, places);
+  const bool one_tile = sums_bytes(r) != 0 || places == 0;
+  const std::uint64_t clusters = one_tile ? tiles : std::min(tiles, places);
   step.grid = {static_cast<std::uint32_t>(clusters * r.cluster()), 1, 1};
   if (r.cluster() > 1) step.cluster = {r.cluster(), 1, 1};
 }
@@ -215,20 +261,21 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.base = std::string(c.integer() ? "i8" : "f16") + (a && b ? ".staged" : a ? ".staged-a" : b ? ".staged-b" : "");
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
-  d.tile_k = tile_k_of(c);
   d.workgroup = r.workgroup();
   const Loads loads_a = loads_of(c, r, false), loads_b = loads_of(c, r, true);
+  const Memory memory = memory_of(c, r, loads_a, loads_b);
+  d.tile_k = line_k_of(c) * memory.parts;
   // An operand with a tensor map is not loaded by invocations.
   d.width_a = a ? loads_a.run : 16 / type_bytes(c.type);
   d.width_b = b ? loads_b.run : 16 / type_bytes(c.type);
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   d.row = row;
-  const Memory memory = memory_of(c, r, loads_a, loads_b);
   d.staging.a = {.rows = r.tile_m, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   if (packed(c))
-    d.staging.b = {.rows = r.tile_n, .k = MATMUL_WGMMA_PACKED_BYTES(1), .along_k = true, .element_bytes = 1};
+    d.staging.b = {
+        .rows = r.tile_n, .k = MATMUL_WGMMA_PACKED_BYTES(1, memory.parts), .along_k = true, .element_bytes = 1};
   d.staging.stages = memory.stages;
   d.staging.sums_bytes = memory.bytes - memory.stages * d.staging.step_bytes();
   d.staging.registers.accumulators = r.sub_m() * (r.swapped ? r.tile_m : r.tile_n) / MATMUL_WGMMA_WARPGROUP;
@@ -241,8 +288,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                   .cluster_k = r.cluster_k,
                   .overlapped = r.pingpong,
                   .swapped = r.swapped,
-                  .ahead = (a || b) && !packed(c) ? memory.ahead : std::max(1u, memory.stages)};
-  if (packed(c)) d.warpgroups.unpacking = r.consumers;
+                  .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
+  if (packed(c)) d.warpgroups.unpacking = r.tile_n / 64 * memory.parts;
+  d.warpgroups.slices = r.slices;
   for (const Loads& loads : {loads_a, loads_b}) {
     (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.accesses;
     if (loads.converted) d.warpgroups.converted += loads.items / 2;
@@ -285,7 +333,7 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if ((a || b) && r.cluster() > r.cluster_k) return refusal.no("workgroups copy operands together by tensor maps only");
   const GemmConfig d = make(c, row);
   // Copying warps that take turns would wait for a phase two ahead, which cannot be told from the one before.
-  const std::uint32_t fewest = packed(c) ? 4 : 2;
+  const std::uint32_t fewest = packed(c) ? kFewestPacked : 2;
   if (d.staging.stages < fewest) return refusal.no("{} stages do not fit the workgroup memory", fewest);
   // ptxas gives an invocation a multiple of 8.
   const std::uint32_t most =
@@ -319,6 +367,7 @@ std::string print_row(const Row& r) {
       fmt::format("{}x{} {}x{}{}", r.tile_m, r.tile_n, r.consumers, r.sub_m(), r.pingpong ? " pingpong" : "");
   if (r.swapped) text += " swapped";
   if (r.cluster() > 1) text += fmt::format(" cluster={}x{}x{}", r.cluster_m, r.cluster_n, r.cluster_k);
+  if (r.slices > 1) text += fmt::format(" slice-k={}", r.slices);
   if (r.resident > 1) text += fmt::format(" resident={}", r.resident);
   return text;
 }
