@@ -34,8 +34,8 @@
 // 1: rows (or k) of the operand begin at no multiple of 4 bytes. WIDTH_A, WIDTH_B: the elements of an item
 #define MATMUL_WGMMA_SPEC_SHIFTED_A 26
 #define MATMUL_WGMMA_SPEC_SHIFTED_B 27
-// 1: 4-bit weights are copied as they are, and the warps that multiply them (SWAPPED) convert them in registers; A has
-// a tensor map. 2: K may end inside a block of 32
+// 1: 4-bit weights are copied as they are, and the warps that multiply them (SWAPPED) convert them in registers; both
+// operands have tensor maps. 2: K may end inside a block of 32
 #define MATMUL_WGMMA_SPEC_PACKED_B 28
 
 #define MATMUL_WGMMA_LINE 128u   // bytes along K of a step

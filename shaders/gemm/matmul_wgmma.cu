@@ -39,7 +39,7 @@ constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
 // Along K in workgroup memory: int8 is turned on the way there.
 constexpr bool kRowsA = kAlongKA || kElementBytes == 1u, kRowsB = kAlongKB || kElementBytes == 1u;
 constexpr uint kLine = MATMUL_WGMMA_LINE;
-// B's 4-bit weights are copied as they are, and become f16 in registers: gemm/wgmma_weights.cuh.
+// B's 4-bit weights are copied as they are, and become f16 or bf16 in registers: gemm/wgmma_weights.cuh.
 constexpr uint kPacking = sectile_constant(MATMUL_WGMMA_SPEC_PACKED_B, 0u);
 constexpr bool kPackedB = kPacking != 0u, kPartialBlocks = kPacking == 2u;
 // Lines along K of a step. Of packed weights a step has more than one: what a step costs besides is then less.
@@ -168,56 +168,65 @@ __device__ __forceinline__ void multiply_steps(Stages& stages, const Cluster& cl
 }
 
 #ifndef INTEGER
-// The same of packed weights, which are the products' rows. `left`: of K, from the first step's first k on. Products
-// read registers until they are waited for, and ptxas puts a wait behind each product where a product's registers are
-// written before that. So weights are scaled after it.
+// The same of packed weights, which are the products' rows. `left`: of K, from the first step's first k on. While a
+// block's products run the next blocks are converted. Products read registers until they are waited for: a block's
+// words are written when those of the step before have been multiplied.
+// Method: CUTLASS's main loop for mixed types (sm90_mma_tma_gmma_rs_warpspecialized_mixed_input).
 __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stages& stages, const Cluster& cluster,
                                                       uint row, int left, uint steps, Sums& sums) {
   Stages done = stages;
-  PackedLines lines;
-  uint weights[SECTILE_SIZE_UP_TO(kLineParts, 4u)][16];
-  const auto load_step = [&] {
-    await_phase(full_of(stages), stages.parity);
-    load_packed_lines(push, stages, row, lines);
-  };
-  const auto multiply_step = [&] {
-#pragma unroll
-    for (uint part = 0u; part < kLineParts; ++part) scale_lines(lines, part, left, weights[part]);
-    pin(sums);
-#pragma unroll
-    for (uint part = 0u; part < kLineParts; ++part) pin_words(weights[part]);
-    begin_products();
+  bool first = true;
+  PackedBlock blocks[2];
+  PackedScales scales;
+  uint words[SECTILE_SIZE_UP_TO(kStepBlocks, 8u)][8];
+  const auto multiply_step = [&](const bool last) {
     const uint64 a = operand_at(kLayoutSecond, a_of(stages));
+    PackedScales following = scales;
 #pragma unroll
-    for (uint part = 0u; part < kLineParts; ++part)
+    for (uint block = 0u; block < kStepBlocks; ++block) {
+      const bool ends = block + 1u == kStepBlocks;
+      if (!ends) load_packed_block(stages, row, block + 1u, blocks[(block + 1u) % 2u]);
+      SECTILE_WITH(await_products, kStepBlocks - 1u)();
+      if (ends && !first) {
+        // The products of the step before are done.
+        __syncwarp();   // orders all lanes' loads of its stage before the arrival of one
+        release(done, cluster);
+        next_stage(done, kSlices);
+      }
+      if (ends && !last) {
+        next_stage(stages, kSlices);
+        await_phase(full_of(stages), stages.parity);
+        load_packed_block(stages, row, 0u, blocks[0]);
+        load_packed_scales(push, stages, row, following);
+      }
+      convert_packed_block(blocks[block % 2u], scales, block, left, words[block]);
+      pin_words(words[block]);
+      begin_products();
 #pragma unroll
-      for (uint k = 0u; k < kStepProducts; ++k)
+      for (uint k = 0u; k < 2u; ++k) {
+        const uint line = block % 2u * 2u + k;   // of the part's products
         SECTILE_WITH(add_products_of_words, kType, kColumns, !kSecondAlong)
-        (sums[0], weights[part] + 4u * k,
-         a + ((part * kTileM * kLine + (kSecondAlong ? 32u * k : 16u * kAcrossLine * k)) >> 4));
-    commit_products();
-    pin(sums);
-    next_stage(stages, kSlices);
+        (sums[0], words[block] + 4u * k,
+         a + ((block / 2u * kTileM * kLine + (kSecondAlong ? 32u * line : 16u * kAcrossLine * line)) >> 4));
+      }
+      commit_products();
+    }
+    scales = following;
     left -= int(kSlices * kTileK);
+    first = false;
   };
-  const auto await_all = [&] {
-    SECTILE_WITH(await_products, 0u)();
-    pin(sums);
-#pragma unroll
-    for (uint part = 0u; part < kLineParts; ++part) pin_words(weights[part]);
-    __syncwarp();   // orders all lanes' loads of the stage before the arrival of one
-    release(done, cluster);
-    next_stage(done, kSlices);
-  };
-  load_step();
-  multiply_step();
+  await_phase(full_of(stages), stages.parity);
+  load_packed_block(stages, row, 0u, blocks[0]);
+  load_packed_scales(push, stages, row, scales);
+  pin(sums);
 #pragma unroll 1
-  while (--steps != 0u) {
-    load_step();
-    await_all();
-    multiply_step();
-  }
-  await_all();
+  while (--steps != 0u) multiply_step(false);
+  multiply_step(true);
+  next_stage(stages, kSlices);
+  SECTILE_WITH(await_products, 0u)();
+  pin(sums);
+  __syncwarp();   // orders all lanes' loads of the last stage before the arrival of one
+  release(done, cluster);
 }
 #endif
 

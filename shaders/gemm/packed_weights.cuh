@@ -14,6 +14,7 @@ __device__ __forceinline__ uint weights_less(uint word) {
 // that K still has. Where `partial` is set the surplus of the last block has a scale of 0: its own may be infinite, and
 // infinity times A's zeros would be a NaN.
 __device__ __forceinline__ uint scales_of(uint word, const bool upper, int inside, const bool partial) {
+  if (!partial) return f16_twice(word, upper);
   const uint one = upper ? 0x32u : 0x10u;
   return __byte_perm(word, 0u, !partial || inside >= 2 ? one * 0x101u : inside == 1 ? one | 0x4400u : 0x4444u);
 }

@@ -109,6 +109,13 @@ __device__ __forceinline__ uint f16_products(uint a, uint b) {
   asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(v) : "r"(a), "r"(b));
   return v;
 }
+// The upper or the lower f16 of a word, twice.
+__device__ __forceinline__ uint f16_twice(uint word, const bool upper) {
+  uint v;
+  if (upper) asm("{.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {h, h};}" : "=r"(v) : "r"(word));
+  else asm("{.reg .b16 l, h;\nmov.b32 {l, h}, %1;\nmov.b32 %0, {l, l};}" : "=r"(v) : "r"(word));
+  return v;
+}
 // a & mask | bits. In one instruction, which compilers do not make of two constants.
 __device__ __forceinline__ uint masked(uint a, uint mask, uint bits) {
   uint v;

@@ -156,6 +156,9 @@ inline unsigned f16_products(unsigned a, unsigned b) {
   return float_to_half(half_to_float(a & 0xffffu) * half_to_float(b & 0xffffu)) |
          float_to_half(half_to_float(a >> 16) * half_to_float(b >> 16)) << 16;
 }
+inline unsigned f16_twice(unsigned word, bool upper) {
+  return upper ? word >> 16 | (word & 0xffff0000u) : (word & 0xffffu) | word << 16;
+}
 inline unsigned masked(unsigned a, unsigned mask, unsigned bits) { return (a & mask) | bits; }
 inline int nearest_int(float v) {
   if (v >= 2147483648.0f) return 0x7fffffff;

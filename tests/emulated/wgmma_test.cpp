@@ -55,7 +55,6 @@ constexpr const char* kWgmmaProblems[] = {
     "matmul f16 nn 72x136x200 b=q8 epi=bias",
     "matmul f16 nt 40x148x300 b=q8",
     "matmul f16 nt 40x144x352 b=q4 epi=scale",
-    "matmul bf16 nt 20x170x1024 b=q4",
     "matmul f16 nt 33x37x45 b=q4 ldb=64 batch=2 b.batch=0",
     "matmul i8 nt 136x272x784 epi=bias+residual+clamp:-3000:9000",
     "matmul i8 nn 144x80x528",
@@ -75,6 +74,9 @@ constexpr const char* kLoadedBySmallTiles[] = {
     "matmul f16 tn 36x41x12 a=f32 b=q8",
     "matmul f16 nt 30x40x13 pro=scale b=q8",
     "matmul bf16 nt 21x70x141 b=q4 lda=144 ldb=160",
+    // 4-bit weights for as many steps as go round the stages, of whole scales, and of scales that begin inside words.
+    "matmul f16 nt 18x72x3584 b=q4 epi=bias",
+    "matmul bf16 tt 18x70x3110 lda=24 ldb=3168 b=q4 epi=residual",
 };
 
 }  // namespace

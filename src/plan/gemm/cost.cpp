@@ -138,8 +138,10 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t loaded = load != 0 ? model.wgmma_loaded : 0;
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
+  // Half of a conversion is hidden by products.
+  const std::uint64_t unpack = std::uint64_t{w.unpacking} * model.wgmma_unpacked * (w.lone ? 5 : 4) / 4;
   const auto step = [&](std::uint64_t resident) {
-    return std::max<std::uint64_t>({resident * multiply, resident * copy, resident * w.unpacking * model.wgmma_unpacked,
+    return std::max<std::uint64_t>({resident * (multiply + unpack / 2), resident * copy, resident * unpack,
                                     loaded + resident * load, model.wgmma_latency / w.ahead, 1});
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;

@@ -169,7 +169,7 @@ Memory packed_memory_of(const GemmContext& c, const Row& r) {
     const std::uint32_t step = r.tile_m * MATMUL_WGMMA_LINE * parts + MATMUL_WGMMA_PACKED_BYTES(r.tile_n, parts);
     const std::uint32_t fit = std::min(kMost, room_of(c, r) / (step + MATMUL_WGMMA_BARRIER_BYTES(1)));
     const std::uint32_t stages = fit / r.slices * r.slices;
-    if (stages < kFewestPacked || stages * step < sums_bytes(r)) continue;
+    if (stages < std::max(kFewestPacked, 3 * r.slices) || stages * step < sums_bytes(r)) continue;
     return {stages, 1, stages * (step + MATMUL_WGMMA_BARRIER_BYTES(1)), parts};
   }
   return m;
@@ -290,6 +290,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                   .swapped = r.swapped,
                   .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
   if (packed(c)) d.warpgroups.unpacking = r.tile_n / 64 * memory.parts;
+  d.warpgroups.lone = r.consumers * r.resident == 1;
   d.warpgroups.slices = r.slices;
   for (const Loads& loads : {loads_a, loads_b}) {
     (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.accesses;

@@ -104,9 +104,27 @@ TEST_CASE("4-bit weights at multiples of 16 bytes are copied as they are, by pro
     CAPTURE(std::string(problem));
     const Plan plan = planned_on_hopper(problem, "matmul_wgmma 32x128 2x64 swapped");
     CHECK(constant(plan, MATMUL_WGMMA_SPEC_PACKED_B) == packed);
-    const std::uint32_t step = 32 * 128 + (packed != 0 ? MATMUL_WGMMA_PACKED_BYTES(128) : 128 * 128);
+    const std::uint32_t parts = packed != 0 ? 4 : 1;  // the longest steps of which four fit
+    CHECK(constant(plan, GEMM_SPEC_TILE_K) == 64 * parts);
+    const std::uint32_t step = 32 * 128 * parts + (packed != 0 ? MATMUL_WGMMA_PACKED_BYTES(128, parts) : 128 * 128);
     CHECK(plan.steps[0].workgroup_memory_bytes >= constant(plan, MATMUL_WGMMA_SPEC_STAGES) * step);
+    if (packed == 0) continue;
+    REQUIRE(plan.steps[0].tensor_maps.size() == 2);
+    const TensorMap& map = plan.steps[0].tensor_maps[1];
+    CHECK(map.element_bytes == 1);
+    CHECK(map.dims[0] == (packed == 2 ? 389 : 384));
+    CHECK(map.strides[0] == (packed == 2 ? 400 : 384));
+    CHECK((map.box[0] == 128 && map.box[1] == 128 && map.swizzle_bytes == 128));
   }
+  // Large tiles have shorter steps, and each slice the same number of stages, three or more.
+  CHECK(constant(planned_on_hopper("matmul f16 nt 256x2304x768 b=q4", "matmul_wgmma 128x128 2x64 swapped"),
+                 GEMM_SPEC_TILE_K) == 128);
+  CHECK(constant(planned_on_hopper("matmul f16 nt 256x2304x768 b=q4", "matmul_wgmma 256x128 2x64 swapped"),
+                 GEMM_SPEC_TILE_K) == 64);
+  const Plan sliced = planned_on_hopper("matmul f16 nt 600x2304x768 b=q4", "matmul_wgmma 64x64 2x64 swapped slice-k=2");
+  CHECK(constant(sliced, GEMM_SPEC_TILE_K) == 128);
+  CHECK(constant(sliced, MATMUL_WGMMA_SPEC_STAGES) == 10);
+  CHECK(sliced.steps[0].grid[0] == 10 * 36);  // a workgroup has one tile: its stages hold the sums afterwards
   const auto admits = [](const char* problem, const char* row) {
     const auto explained =
         make_plan(parse_problem(problem).value(), builtin_target("cuda:sm_90a").value(), {.explain = true});
