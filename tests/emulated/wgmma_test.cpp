@@ -56,6 +56,7 @@ constexpr const char* kWgmmaProblems[] = {
     "matmul f16 nt 40x148x300 b=q8",
     "matmul f16 nt 40x144x352 b=q4 epi=scale",
     "matmul f16 nt 33x37x45 b=q4 ldb=64 batch=2 b.batch=0",
+    "matmul f16 nt 24x68x144 b=q4 ldb=160 batch=3 b.batch=224",
     "matmul i8 nt 136x272x784 epi=bias+residual+clamp:-3000:9000",
     "matmul i8 nn 144x80x528",
     "matmul i8 tn 140x132x396 out=f16 alpha=0.002 beta=0.5",

@@ -200,13 +200,16 @@ Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads
 
 // The packed weights, as bytes.
 TensorMap packed_map_of(const GemmContext& c, const Row& r, const Step& step, std::uint32_t tile_k) {
-  const std::uint64_t row = static_cast<std::uint64_t>(c.gemm.at.ldb) / 2;
+  const Gemm& g = c.gemm;
+  const std::uint64_t row = static_cast<std::uint64_t>(g.at.ldb) / 2;
+  const bool own = g.batch > 1 && g.at.b_batch != 0;  // otherwise all batches have the first one's
   TensorMap map;
   map.operand = step.addresses[1].operand;
   map.byte_offset = step.addresses[1].byte_offset;
   map.element_bytes = 1;
-  map.dims = {(static_cast<std::uint64_t>(c.gemm.k) + 1) / 2, static_cast<std::uint64_t>(c.gemm.n), 1};
-  map.strides = {row, row * map.dims[1]};
+  map.dims = {(static_cast<std::uint64_t>(g.k) + 1) / 2, static_cast<std::uint64_t>(g.n),
+              own ? static_cast<std::uint64_t>(g.batch) : 1};
+  map.strides = {row, own ? static_cast<std::uint64_t>(g.at.b_batch) / 2 : row * map.dims[1]};
   map.box = {tile_k / 2, r.tile_n, 1};
   map.swizzle_bytes = tile_k / 2;
   return map;

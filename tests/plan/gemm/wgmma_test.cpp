@@ -121,6 +121,10 @@ TEST_CASE("4-bit weights at multiples of 16 bytes are copied as they are, by pro
                  GEMM_SPEC_TILE_K) == 128);
   CHECK(constant(planned_on_hopper("matmul f16 nt 256x2304x768 b=q4", "matmul_wgmma 256x128 2x64 swapped"),
                  GEMM_SPEC_TILE_K) == 64);
+  const Plan batches =
+      planned_on_hopper("matmul f16 nt 16x64x768 b=q4 batch=3 b.batch=96", "matmul_wgmma 32x128 2x64 swapped");
+  CHECK(batches.steps[0].tensor_maps.at(1).dims[2] == 3);
+  CHECK(batches.steps[0].tensor_maps.at(1).strides[1] == 48);
   const Plan sliced = planned_on_hopper("matmul f16 nt 600x2304x768 b=q4", "matmul_wgmma 64x64 2x64 swapped slice-k=2");
   CHECK(constant(sliced, GEMM_SPEC_TILE_K) == 128);
   CHECK(constant(sliced, MATMUL_WGMMA_SPEC_STAGES) == 10);
