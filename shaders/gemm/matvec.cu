@@ -21,6 +21,7 @@ constexpr uint kSide = sectile_constant(MATVEC_SPEC_SIDE, 0u);
 constexpr uint kRows = sectile_constant(MATVEC_SPEC_ROWS, 1u);
 constexpr uint kLanes = sectile_constant(MATVEC_SPEC_LANES, 32u);
 constexpr uint kRounds = sectile_constant(MATVEC_SPEC_ROUNDS, 1u);
+constexpr bool kBlocks = sectile_constant(MATVEC_SPEC_BLOCKS, 0u) != 0u;
 
 constexpr uint kSkinny = kSide == 0u ? kTileM : kTileN;                       // rows (columns) of the skinny operand
 constexpr bool kAlongK = kSide == 0u ? kTransB == 1u : kTransA == 0u;       // of the thick operand
@@ -38,8 +39,12 @@ constexpr uint kAccumulators = kAcross * kSkinny;
 
 // The skinny operand's piece, in words: [row][k] where the thick operand is contiguous along K, else [k][row]; either
 // way loads are vectors.
+constexpr uint kPiece = kBlocks ? kTileK / 32u * MATVEC_BLOCK_WORDS : kTileK;   // of a row
+__device__ __forceinline__ constexpr uint piece_at(uint k) {
+  return kBlocks ? k / 32u * MATVEC_BLOCK_WORDS + k % 32u : k;
+}
 constexpr uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;
-SECTILE_SHARED(uint, skinny, (kSkinny * kTileK + 3u) / 4u * 4u);
+SECTILE_SHARED(uint, skinny, (kSkinny * kPiece + 3u) / 4u * 4u);
 SECTILE_SHARED(uint, partial, kBatch * kWorkgroup);
 SECTILE_SHARED(uint, result, kTileM * kTileN);
 
@@ -71,7 +76,7 @@ __device__ __forceinline__ void convert(const GemmPush& push, const bool of_b, c
 }
 
 __device__ __forceinline__ void stage_thin_element(uint row, uint k, acc_t v) {
-  skinny[kAlongK ? row * kTileK + k : k * kSkinny + row] = word_of(v);
+  skinny[kAlongK ? row * kPiece + piece_at(k) : k * kSkinny + row] = word_of(v);
 }
 
 // Runs of the skinny operand's piece, and how many of them an invocation loads.
@@ -129,7 +134,7 @@ __device__ __forceinline__ void multiply_along(const uint r, const acc_t (&x)[MA
   for (uint s = 0u; s < kSkinny; ++s)
 #pragma unroll
     for (uint i = 0u; i < kRun; i += vector) {
-      const uvec4 y = load_shared(&skinny[s * kTileK + step + i], vector);
+      const uvec4 y = load_shared(&skinny[s * kPiece + piece_at(step) + i], vector);
 #pragma unroll
       for (uint j = 0u; j < vector; ++j)
         acc[r * kSkinny + s] = plus_product(x[i + j], acc_of(y[j]), acc[r * kSkinny + s]);
@@ -206,7 +211,7 @@ __device__ __forceinline__ void add_slices(uint slice, uint group, const acc_t* 
 
 // Position along K, within the step, of this invocation's run in round u.
 __device__ __forceinline__ uint step_of(const uint u, uint slice) {
-  return kAlongK ? (u * kLanes + slice) * kRun : u * kSliceK + slice;
+  return kBlocks ? slice * 32u + u * kRun : kAlongK ? (u * kLanes + slice) * kRun : u * kSliceK + slice;
 }
 
 __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t, uint slice, uint group,
@@ -224,7 +229,19 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
   uvec4 prefetched[kRounds * kRunsPerRound], raw[kRounds * kRunsPerRound], prefetched_skinny[kSkinnyLoads];
   const auto fetch = [&](uint k, uint left, const bool tail) {
 #pragma unroll
-    for (uint u = 0u; u < kRounds; ++u)
+    for (uint r = 0u; kBlocks && r < kRunsPerRound; ++r) {
+      const uint step = step_of(0u, slice);
+      const bool inside = !tail || step < left;
+      uvec4 block = load_raw(b, run_at(kBType, inside ? row[r] * ld + step : 0u), 16u), run = {};
+      hold_scale(push, run, across0 + (inside ? row[r] : 0u), inside ? k + step : k);
+#pragma unroll
+      for (uint u = 0u; u < kRounds; ++u) {
+        run[0] = block[u % 4u];
+        prefetched[u * kRunsPerRound + r] = run;
+      }
+    }
+#pragma unroll
+    for (uint u = 0u; !kBlocks && u < kRounds; ++u)
 #pragma unroll
       for (uint r = 0u; r < kRunsPerRound; ++r) {
         const uint step = step_of(u, slice), at = kAlongK ? row[r] * ld + step : step * ld + row[r];

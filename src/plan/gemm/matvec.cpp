@@ -46,6 +46,12 @@ std::uint32_t subgroup_of(const GemmContext& c, const Row& r) {
   return along_k(c) && r.lanes % size == 0 ? size : 0;
 }
 
+// Whether an invocation's runs of a row are a block of 32 4-bit weights, which one access loads.
+bool by_blocks(const GemmContext& c, const Row& r) {
+  return c.profile.api == Api::cuda && skinny_a(c) && c.b_type == SECTILE_TYPE_Q4 && c.width_b == 8 && r.rounds == 4 &&
+         c.gemm.b_align % 16 == 0;
+}
+
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const bool side_a = skinny_a(c), along = along_k(c);
@@ -72,13 +78,16 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   HeldRegisters& registers = staging.registers;
   registers.accumulators = (along ? r.rows : run) * r.skinny;
   // The thick operand goes from memory to registers. The result's sums are added up in turns of sixteen.
-  (side_a ? staging.a : staging.b) = {.rows = r.skinny, .k = d.tile_k, .along_k = along};
+  const bool blocks = by_blocks(c, r);
+  const std::uint32_t piece = blocks ? d.tile_k / 32 * MATVEC_BLOCK_WORDS : d.tile_k;
+  (side_a ? staging.a : staging.b) = {.rows = r.skinny, .k = piece, .along_k = along};
   staging.sums_bytes = 4 * std::min(registers.accumulators, 16u) * kWorkgroup;
   staging.result_bytes = 4 * d.tile_m * d.tile_n;
   d.add(MATVEC_SPEC_SIDE, side_a ? 0 : 1);
   d.add(MATVEC_SPEC_ROWS, along ? r.rows : 1);
   d.add(MATVEC_SPEC_LANES, lanes);
   d.add(MATVEC_SPEC_ROUNDS, rounds);
+  if (blocks) d.add(MATVEC_SPEC_BLOCKS, 1);
   // The thick operand's runs of two steps, up to 16 bytes each, and a step's first ones unpacked.
   const std::uint32_t held = along ? r.rows : 1;
   const LoadedRuns skinny{.runs = (r.skinny * d.tile_k + skinny_run - 1) / skinny_run,
@@ -118,15 +127,17 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   const std::int64_t ld = side_a ? c.gemm.at.ldb : c.gemm.at.lda, nibble = type == SECTILE_TYPE_Q4 ? 2 : 1;
   const std::int64_t bytes = type_bytes(type);
   const std::uint32_t lanes = along ? r.lanes : r.lanes_across, rounds = along ? r.rounds : r.rounds_across;
+  const bool blocks = by_blocks(c, r);
+  const std::uint32_t loaded = blocks ? rounds * run : run;  // by an access
   Walk walk(c.profile);
   Request from;
-  from.bytes = static_cast<std::uint32_t>(std::max<std::int64_t>(1, run * bytes / nibble));
+  from.bytes = static_cast<std::uint32_t>(std::max<std::int64_t>(1, loaded * bytes / nibble));
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-    const std::int64_t inner = std::int64_t{l % lanes} * run, outer = l / lanes;
+    const std::int64_t inner = std::int64_t{l % lanes} * loaded, outer = l / lanes;
     from.address[l] = (outer * (along ? r.rows : 1) * ld + inner) * bytes / nibble;
   }
   const std::uint64_t subgroups = ceil_div(kWorkgroup, walk.lanes());
-  walk.load(from, subgroups * rounds * (along ? r.rows : 1));
+  walk.load(from, subgroups * (blocks ? 1 : rounds) * (along ? r.rows : 1));
   Request skinny;
   const std::uint32_t skinny_bytes = type_bytes(side_a ? c.a_type : c.b_type),
                       skinny_run = side_a ? d.width_a : d.width_b;
@@ -136,7 +147,9 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   Request read;
   read.bytes = run >= 4 || !along ? 16 : 4;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l)
-    read.address[l] = 4 * (along ? std::int64_t{l % lanes} * run : std::int64_t{l / lanes} * r.skinny);
+    read.address[l] = 4 * (blocks  ? std::int64_t{l % lanes} * MATVEC_BLOCK_WORDS
+                           : along ? std::int64_t{l % lanes} * run
+                                   : std::int64_t{l / lanes} * r.skinny);
   walk.shared(read,
               subgroups * rounds * (along ? std::uint64_t{r.skinny} * std::max(1u, run / 4) : ceil_div(r.skinny, 4)));
   GemmEstimate e;
