@@ -278,7 +278,7 @@ def span(values):
 
 
 def summary_of(reports):
-    """README's lines: of the card that was measured last, on Vulkan."""
+    """README's lines: of the card that was measured last on Vulkan, and of matmuls on CUDA."""
     vulkan = [report for report in reports if report["api"] == "vulkan"]
     if not vulkan:
         raise Bad("no result file of Vulkan: README's figures are of one")
@@ -305,6 +305,12 @@ def summary_of(reports):
                   f"  the worst tenth below {nearest_rank(ratios, 0.1):.2f} {link('Random permutes', 'sweep')}."]
     if report := found.get(("preset", "matmul")):
         lines += matmul_summary(report, link("Matmuls", "table"))
+    units = [report for report in reports if report["api"] == "cuda" and report["device"] == card
+             and report.get("preset") == "matmul-units"]
+    if units:
+        ratios = [rival_ratio(row) for row in units[-1]["rows"] if rival_ratio(row)]
+        lines += [f"- CUDA: {len(ratios)} matmuls on the matrix unit, some with an epilogue: {span(ratios)} of the rate",
+                  f"  of cuBLAS, or of PyTorch's eager mode or Inductor {link(PRESETS['matmul-units'], 'table')}."]
     if report := found.get(("preset", "conv2d")):
         parts = []
         for text in ("f32 nchw", "f16 nhwc", "f16 nchw"):

@@ -177,6 +177,11 @@ class Figures(unittest.TestCase):
         part = page[page.index("### Matmuls on the matrix unit: Made-up card 1"):]
         self.assertIn("| row | Vulkan: kernel | µs | TFLOP/s | rival / ours |", part)
         self.assertIn("| matmul f16 nt 4096x4096x4096 | `kernel 1` | 200.0 | 10.0 | 0.50 |", part)
+        self.assertNotIn("- CUDA", (self.root / "README.md").read_text())
+        self.put(d=report(preset="matmul-units", driver="CUDA 13", profile={"name": CARD, "api": "cuda"}, rows=[row]))
+        self.assertEqual(self.run_it().returncode, 0)
+        self.assertIn("- CUDA: 1 matmuls on the matrix unit, some with an epilogue: 0.50 to 0.50 of the rate\n",
+                      (self.root / "README.md").read_text())
 
     def test_files_that_are_none_are_named(self):
         self.assertIn("no result file", self.run_it().stderr)
