@@ -89,7 +89,7 @@ struct GemmConfig {
     // place, and those that then pass through registers. A run that is converted counts as half an access more.
     std::uint32_t copied = 0, converted = 0;
     std::uint32_t unpacking = 0;  // conversions of 64 by 64 4-bit weights in registers, of a step
-    bool lone = false;            // one warpgroup has them all: nothing runs while it waits
+    bool lone = false;            // a workgroup's one warpgroup has them all: less runs while it waits
     std::uint32_t slices = 1;     // warpgroups that have the same rows
 
     std::uint32_t cluster() const noexcept { return cluster_m * cluster_n * cluster_k; }
