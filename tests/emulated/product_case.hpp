@@ -27,12 +27,14 @@ class ProductCase {
   ProductCase(const Operation& problem, std::uint64_t seed)
       : ProductCase(problem, seed, [](const std::string&, std::span<std::byte>) {}) {}
 
-  // `edit` changes an operand's data: its name, its bytes.
+  // `edit` changes an operand's data: its name, its bytes. Operands begin at multiples of what they promise or, if it
+  // is more, of `least_align`.
   template <class Edit>
-  ProductCase(const Operation& problem, std::uint64_t seed, const Edit& edit) : definition_(problem) {
+  ProductCase(const Operation& problem, std::uint64_t seed, const Edit& edit, std::uint32_t least_align = 1)
+      : definition_(problem) {
     for (const auto& [name, operand] : definition_.operands()) {
-      const auto& memory =
-          memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), operand.align)).first->second;
+      const std::uint32_t align = std::max<std::uint32_t>(operand.align, least_align);
+      const auto& memory = memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), align)).first->second;
       memory->poison();
       definition_.poison(name, memory->bytes());
       definition_.fill(name, memory->bytes(), seed);

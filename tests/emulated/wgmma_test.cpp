@@ -75,8 +75,7 @@ constexpr const char* kLoadedBySmallTiles[] = {
     "matmul f16 tn 36x41x12 a=f32 b=q8",
     "matmul f16 nt 30x40x13 pro=scale b=q8",
     "matmul bf16 nt 21x70x141 b=q4 lda=144 ldb=160",
-    // 4-bit weights for as many steps as go round the stages, of whole scales, and of scales that begin inside words.
-    "matmul f16 nt 18x72x3584 b=q4 epi=bias",
+    // 4-bit weights for as many steps as go round the stages, whose scales begin inside words.
     "matmul bf16 tt 18x70x3110 lda=24 ldb=3168 b=q4 epi=residual",
 };
 
@@ -118,6 +117,20 @@ TEST_CASE("every row of matmul_wgmma comes out right") {
   CHECK(rows == all);
   MESSAGE(problems << " problems, " << rows.size() << " of " << all.size() << " rows, " << tally.runs()
                    << " kernels run");
+}
+
+// A line's scales of a step of 64, 128 and 256 of K are 4, 8 and 16 bytes: one access where all begin at multiples of
+// that, words otherwise.
+TEST_CASE("4-bit weights' scales are copied whole where they are aligned") {
+  const MatmulProblem problem = wgmma_problem("matmul f16 nt 18x72x3584 b=q4 epi=bias");
+  for (const std::uint32_t align : {4u, 8u, 16u})
+    for (const char* row : {"matmul_wgmma 256x128 2x64 swapped", "matmul_wgmma 64x64 2x64 swapped slice-k=2",
+                            "matmul_wgmma 16x64 2x64 swapped cluster=1x1x2 slice-k=2"}) {
+      CAPTURE(align);
+      CAPTURE(std::string(row));
+      WgmmaCase c(problem, align, [](const std::string&, std::span<std::byte>) {}, align);
+      CHECK(c.run(plan_by(problem, hopper(2), row), nullptr) == "");
+    }
 }
 
 // A plan or an emulation that is wrong so that it would do harm on a GPU.
