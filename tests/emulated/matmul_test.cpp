@@ -83,10 +83,10 @@ constexpr const char* kProblems[] = {
     "matmul f16 nt 20x12x1500 epi=bias+residual batch=2",
     "matmul i8 nt 16x24x1700",
     "matmul f32 nt 1x96x300",
-    // 4-bit weights by whole blocks, two steps and a part of one, which ends inside a block; and by runs.
-    "matmul f16 nt 1x21x2680 b=q4 ldb=2720 batch=2 b.batch=96 epi=scale",
+    // 4-bit weights by whole blocks, two steps and a part of one; and by runs, where K or the weights do not allow it.
+    "matmul f16 nt 1x21x2688 b=q4 ldb=2720 batch=2 b.batch=96 epi=scale",
     "matmul f32 tt 1x21x2680 b=q4 ldb=2688",
-    "matmul f16 nt 1x21x2680 b=q4 ldb=2720 b.align=8",
+    "matmul f16 nt 1x21x2688 b=q4 ldb=2720 b.align=8",
     "matmul f16 nt 3x70x256 epi=bias+gelu",
     "matmul f16 nn 1x131x90",
     "matmul f32 nn 13x60x40",

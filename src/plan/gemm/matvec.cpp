@@ -46,10 +46,11 @@ std::uint32_t subgroup_of(const GemmContext& c, const Row& r) {
   return along_k(c) && r.lanes % size == 0 ? size : 0;
 }
 
-// Whether an invocation's runs of a row are a block of 32 4-bit weights, which one access loads.
+// Whether an invocation's runs of a row are a block of 32 4-bit weights, which one access loads. The operand may end
+// with K, inside a block.
 bool by_blocks(const GemmContext& c, const Row& r) {
   return c.profile.api == Api::cuda && skinny_a(c) && c.b_type == SECTILE_TYPE_Q4 && c.width_b == 8 && r.rounds == 4 &&
-         c.gemm.b_align % 16 == 0;
+         c.gemm.b_align % 16 == 0 && c.gemm.k % 32 == 0;
 }
 
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
