@@ -43,7 +43,7 @@ constexpr uint kLine = MATMUL_WGMMA_LINE;
 constexpr uint kPacking = sectile_constant(MATMUL_WGMMA_SPEC_PACKED_B, 0u);
 constexpr bool kPackedB = kPacking != 0u, kPartialBlocks = kPacking == 2u;
 // Lines along K of a step. Of packed weights a step has more than one: what a step costs besides is then less.
-constexpr uint kLineK = kLine / kElementBytes, kLineParts = kTileK / kLineK;
+constexpr uint kLineK = kLine / kElementBytes, kLineParts = kPackedB ? kTileK / kLineK : 1u;
 constexpr uint kBytesA = kTileM * kLine * kLineParts;
 constexpr uint kBytesB = kPackedB ? MATMUL_WGMMA_PACKED_BYTES(kTileN, kLineParts) : kTileN * kLine;
 constexpr uint kStepBytes = kBytesA + kBytesB;
