@@ -78,7 +78,7 @@ struct GemmGpuCost {
   std::uint32_t wgmma_loaded;         // a step of the invocations that copy, where no tensor map does
   std::uint32_t wgmma_copied;         // each of their accesses in it
   std::uint32_t wgmma_converted;      // the same, of what then passes through registers
-  std::uint32_t wgmma_unpacked;       // a step of a warpgroup that converts 4-bit weights in registers
+  std::uint32_t wgmma_unpacked;       // 64 by 64 4-bit weights that warpgroups convert in registers
   std::uint32_t wgmma_second_step;    // second_step of its partial sums
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
@@ -107,10 +107,13 @@ struct GemmGpuCost {
   // Of the same, where nothing else is multiplied beside it: added for an activation beyond ReLU; for a residual or C.
   std::uint32_t wgmma_activation_permille;
   std::uint32_t wgmma_addends_permille;
-  std::uint32_t wgmma_narrow_permille;   // of the same, added for each access of a run beyond its first
-  std::uint32_t wgmma_swapped_permille;  // factor on a swapped row's stores
-  std::uint32_t wgmma_memory_permille;   // of the shorter of the DRAM's and the multiprocessors' time, not hidden
-  std::uint32_t wgmma_quad_permille;     // of the clusters of four that the multiprocessors could hold
+  std::uint32_t wgmma_lone_permille;      // factor on wgmma_unpacked where a workgroup has one warpgroup that converts
+  std::uint32_t wgmma_bf16_permille;      // the same where they become bf16
+  std::uint32_t wgmma_unhidden_permille;  // of it, what products do not hide
+  std::uint32_t wgmma_narrow_permille;    // of a tile's stores, added for each access of a run beyond its first
+  std::uint32_t wgmma_swapped_permille;   // factor on a swapped row's stores
+  std::uint32_t wgmma_memory_permille;    // of the shorter of the DRAM's and the multiprocessors' time, not hidden
+  std::uint32_t wgmma_quad_permille;      // of the clusters of four that the multiprocessors could hold
 };
 
 // Picoseconds of one core of a CPU.

@@ -161,6 +161,11 @@ std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
 // Whether each row and each batch of A, or of B, begins at a multiple of 16 bytes, as it is stored.
 bool rows_at_16_bytes(const Gemm& g, bool b) noexcept;
 
+// MATMUL_MMA_SPEC_PACKED_B and MATMUL_WGMMA_SPEC_PACKED_B of 4-bit weights that are converted in registers.
+inline std::uint32_t packing_of(const GemmContext& c) noexcept {
+  return c.few_pipelines || c.gemm.k % 32 != 0 ? 2 : 1;  // 2: K may end inside a block
+}
+
 // The tiles of all clusters (GemmConfig::warpgroups) along M and N: also those that lie beyond the result.
 std::uint64_t gemm_cluster_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
 

@@ -138,13 +138,14 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t loaded = load != 0 ? model.wgmma_loaded : 0;
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
-  // Half of a conversion is hidden by products. One to bf16 takes a third more, because it goes through floats (H200,
-  // 24x8192x3072 by `bench --all-candidates`: 234 clocks for 170).
-  const std::uint64_t unpack = std::uint64_t{w.unpacking} * model.wgmma_unpacked * (w.lone ? 5 : 4) / 4 *
-                               (c.type == SECTILE_TYPE_BF16 ? 4 : 3) / 3;
+  // A conversion to bf16 goes through floats.
+  const std::uint64_t unpack = std::uint64_t{w.unpacking} * model.wgmma_unpacked *
+                               (w.lone ? model.wgmma_lone_permille : 1000) / 1000 *
+                               (c.type == SECTILE_TYPE_BF16 ? model.wgmma_bf16_permille : 1000) / 1000;
   const auto step = [&](std::uint64_t resident) {
-    return std::max<std::uint64_t>({resident * (multiply + unpack / 2), resident * copy, resident * unpack,
-                                    loaded + resident * load, model.wgmma_latency / w.ahead, 1});
+    return std::max<std::uint64_t>({resident * (multiply + unpack * model.wgmma_unhidden_permille / 1000),
+                                    resident * copy, resident * unpack, loaded + resident * load,
+                                    model.wgmma_latency / w.ahead, 1});
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
   std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));

@@ -201,7 +201,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_MMA_SPEC_SHIFTED_A, a.words != 0 ? 1u : 0u},
                                   {MATMUL_MMA_SPEC_SHIFTED_B, b.words != 0 ? 1u : 0u}})
     d.add(id, value);
-  if (b.packed) d.add(MATMUL_MMA_SPEC_PACKED_B, c.few_pipelines || c.gemm.k % 32 != 0 ? 2 : 1);
+  if (b.packed) d.add(MATMUL_MMA_SPEC_PACKED_B, packing_of(c));
   d.group_m = group_of_tiles(c, d);
   d.can_split = true;
   d.splits = splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);

@@ -104,7 +104,7 @@ bool mapless(const GemmContext& c, bool b) {
 bool packed(const GemmContext& c) {
   return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0 && !mapless(c, false);
 }
-bool staged(const GemmContext& c, bool b) { return b && packed(c) ? false : mapless(c, b); }
+bool staged(const GemmContext& c, bool b) { return mapless(c, b) && !(b && packed(c)); }
 
 std::uint32_t line_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
 
@@ -159,25 +159,25 @@ std::uint32_t sums_bytes(const Row& r) {
   return r.cluster_k > 1 || r.slices > 1 ? r.tile_m * r.tile_n * r.slices * 4 : 0;
 }
 
+constexpr std::uint32_t kMostStages = 12;
+constexpr std::uint32_t kFewestPacked = 4;  // of packed weights: one for each warp that takes turns at copying
+
 // Of packed weights: the longest steps of which enough fit, an equal number for each slice. What a step costs besides
 // its bytes is then least.
-constexpr std::uint32_t kFewestPacked = 4;  // copying warps that take turns
 Memory packed_memory_of(const GemmContext& c, const Row& r) {
-  constexpr std::uint32_t kMost = 12;
-  Memory m;
   for (const std::uint32_t parts : {4u, 2u, 1u}) {
     const std::uint32_t step = r.tile_m * MATMUL_WGMMA_LINE * parts + MATMUL_WGMMA_PACKED_BYTES(r.tile_n, parts);
-    const std::uint32_t fit = std::min(kMost, room_of(c, r) / (step + MATMUL_WGMMA_BARRIER_BYTES(1)));
+    const std::uint32_t fit = std::min(kMostStages, room_of(c, r) / (step + MATMUL_WGMMA_BARRIER_BYTES(1)));
     const std::uint32_t stages = fit / r.slices * r.slices;
     if (stages < std::max(kFewestPacked, 3 * r.slices) || stages * step < sums_bytes(r)) continue;
     return {stages, 1, stages * (step + MATMUL_WGMMA_BARRIER_BYTES(1)), parts};
   }
-  return m;
+  return {};
 }
 
 // As many stages as fit. Where steps in flight need memory too, as many of them.
 Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads& b) {
-  constexpr std::uint32_t kMost = 12, kMostAhead = 6;
+  constexpr std::uint32_t kMostAhead = 6;
   if (packed(c)) return packed_memory_of(c, r);
   const std::uint32_t step = (r.tile_m + r.tile_n) * MATMUL_WGMMA_LINE;
   const std::uint32_t slot = a.slot + b.slot, room = room_of(c, r);
@@ -193,49 +193,34 @@ Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads
   for (std::uint32_t ahead = kMostAhead; stages_last && ahead >= 1; --ahead)
     if (take(fewest, ahead)) break;
   const bool loaded = a.items != 0 || b.items != 0;
-  for (std::uint32_t stages = kMost; m.stages == 0 && stages >= fewest; --stages)
+  for (std::uint32_t stages = kMostStages; m.stages == 0 && stages >= fewest; --stages)
     take(stages, loaded ? std::min(std::max(stages, 2u) - 1, kMostAhead) : 1);
   return m;
 }
 
-// The packed weights, as bytes.
-TensorMap packed_map_of(const GemmContext& c, const Row& r, const Step& step, std::uint32_t tile_k) {
+// Packed weights are bytes to a tensor map, two elements each.
+TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bool b) {
   const Gemm& g = c.gemm;
-  const std::uint64_t row = static_cast<std::uint64_t>(g.at.ldb) / 2;
-  const bool own = g.batch > 1 && g.at.b_batch != 0;  // otherwise all batches have the first one's
-  TensorMap map;
-  map.operand = step.addresses[1].operand;
-  map.byte_offset = step.addresses[1].byte_offset;
-  map.element_bytes = 1;
-  map.dims = {(static_cast<std::uint64_t>(g.k) + 1) / 2, static_cast<std::uint64_t>(g.n),
-              own ? static_cast<std::uint64_t>(g.batch) : 1};
-  map.strides = {row, own ? static_cast<std::uint64_t>(g.at.b_batch) / 2 : row * map.dims[1]};
-  map.box = {tile_k / 2, r.tile_n, 1};
-  map.swizzle_bytes = tile_k / 2;
-  return map;
-}
-TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
-  const Gemm& g = c.gemm;
-  const auto bytes = static_cast<std::uint64_t>(type_bytes(c.type));
+  const Row& r = kTable[d.row];
+  const bool weights = b && packed(c);
+  const std::uint32_t element = weights ? 1 : type_bytes(c.type), each = weights ? 2 : 1;
   const bool along_k = c.along_k(b);
-  const auto rows = static_cast<std::uint64_t>(b ? g.n : g.m), k = static_cast<std::uint64_t>(g.k);
+  const std::uint64_t rows = static_cast<std::uint64_t>(b ? g.n : g.m),
+                      k = ceil_div(static_cast<std::uint64_t>(g.k), each);
   const std::int64_t batch = b ? g.at.b_batch : g.at.a_batch;
   const bool own = g.batch > 1 && batch != 0;  // otherwise all batches have the first one's
   const std::uint32_t tile = b ? r.tile_n : r.tile_m, together = b ? r.cluster_m : r.cluster_n;
-  const std::uint64_t ld = static_cast<std::uint64_t>(b ? g.at.ldb : g.at.lda) * bytes;
+  const auto bytes = [&](std::int64_t elements) { return static_cast<std::uint64_t>(elements) * element / each; };
   TensorMap map;
   map.operand = step.addresses[b ? 1 : 0].operand;
   map.byte_offset = step.addresses[b ? 1 : 0].byte_offset;
-  map.element_bytes = type_bytes(c.type);
+  map.element_bytes = element;
   map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
-  map.strides = {ld, own ? static_cast<std::uint64_t>(batch) * bytes : ld * map.dims[1]};
-  if (along_k) {
-    map.box = {line_k_of(c), tile / together, 1};
-    map.swizzle_bytes = MATMUL_WGMMA_LINE;
-  } else {
-    map.box = {MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, line_k_of(c), together), 1};
-    map.swizzle_bytes = map.box[0] * type_bytes(c.type);
-  }
+  const std::uint64_t ld = bytes(b ? g.at.ldb : g.at.lda);
+  map.strides = {ld, own ? bytes(batch) : ld * map.dims[1]};
+  map.box = along_k ? decltype(map.box){weights ? d.tile_k / each : line_k_of(c), tile / together, 1}
+                    : decltype(map.box){MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, line_k_of(c), together), 1};
+  map.swizzle_bytes = map.box[0] * element;
   return map;
 }
 
@@ -243,8 +228,7 @@ TensorMap map_of(const GemmContext& c, const Row& r, const Step& step, bool b) {
 void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
   const Row& r = kTable[d.row];
   for (const bool b : {false, true})
-    if (!staged(c, b))
-      step.tensor_maps.push_back(b && packed(c) ? packed_map_of(c, r, step, d.tile_k) : map_of(c, r, step, b));
+    if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, d, step, b));
   const std::uint64_t tiles =
       gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits * static_cast<std::uint64_t>(c.gemm.batch);
   // On a device whose multiprocessors are not known each cluster has one tile.
@@ -313,7 +297,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_WGMMA_SPEC_SHIFTED_A, loads_a.shifted ? 1u : 0u},
                                   {MATMUL_WGMMA_SPEC_SHIFTED_B, loads_b.shifted ? 1u : 0u}})
     d.add(id, value);
-  if (packed(c)) d.add(MATMUL_WGMMA_SPEC_PACKED_B, c.few_pipelines || c.gemm.k % 32 != 0 ? 2 : 1);
+  if (packed(c)) d.add(MATMUL_WGMMA_SPEC_PACKED_B, packing_of(c));
   d.group_m = group_of_tiles(c, d);
   d.can_split = r.cluster_k == 1;  // K is divided already
   if (d.can_split) d.splits = splits_to_fill(c, d, 1);
