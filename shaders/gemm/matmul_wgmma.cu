@@ -178,6 +178,7 @@ __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stag
   bool first = true;
   PackedBlock blocks[2];
   PackedScales scales;
+  const uint lead = 8u * scale_lead(push, packed_line(row));   // in bits; lines 8 apart have the same
   uint words[SECTILE_SIZE_UP_TO(kStepBlocks, 8u)][8];
   const auto multiply_step = [&](const bool last) {
     const uint64 a = operand_at(kLayoutSecond, a_of(stages));
@@ -191,13 +192,13 @@ __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stag
         // The products of the step before are done.
         __syncwarp();   // orders all lanes' loads of its stage before the arrival of one
         release(done, cluster);
-        next_stage(done, kSlices);
       }
+      if (ends) done = stages;
       if (ends && !last) {
         next_stage(stages, kSlices);
         await_phase(full_of(stages), stages.parity);
         load_packed_block(stages, row, 0u, blocks[0]);
-        load_packed_scales(push, stages, row, following);
+        load_packed_scales(stages, row, lead, following);
       }
       convert_packed_block(blocks[block % 2u], scales, block, left, words[block]);
       pin_words(words[block]);
@@ -217,7 +218,7 @@ __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stag
   };
   await_phase(full_of(stages), stages.parity);
   load_packed_block(stages, row, 0u, blocks[0]);
-  load_packed_scales(push, stages, row, scales);
+  load_packed_scales(stages, row, lead, scales);
   pin(sums);
 #pragma unroll 1
   while (--steps != 0u) multiply_step(false);

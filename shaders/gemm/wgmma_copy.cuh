@@ -39,12 +39,12 @@ constexpr uint kReleases =
     kWarpgroup / 32u * (kPingpong != 0u ? 1u : kConsumers / kSlices) * (kClusterM + kClusterN - 1u);
 
 // Registers of an invocation. A multiprocessor has 65536: at the start 168 for each invocation with two consumers, and
-// 128 with three.
+// 128 with three. What those who copy give up the others take.
 constexpr bool kTrade = kConsumers > 1u && kResident == 1u;
+constexpr uint kAllRegisters = kConsumers == 3u ? 4u * 128u : 3u * 168u;
 constexpr uint kProducerRegisters =
-    !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 80u : 32u) : kStaged ? 104u : kPackedB ? 56u : 40u;
-constexpr uint kConsumerRegisters =
-    !kTrade ? 0u : kConsumers == 3u ? (kStaged ? 144u : 160u) : kStaged ? 200u : kPackedB ? 224u : 232u;
+    !kTrade ? 0u : kStaged ? (kConsumers == 3u ? 80u : 104u) : kPackedB ? 56u : kConsumers == 3u ? 32u : 40u;
+constexpr uint kConsumerRegisters = !kTrade ? 0u : (kAllRegisters - kProducerRegisters) / kConsumers;
 
 __device__ __forceinline__ uint rank_in(const Cluster& cluster, uint m, uint n) {
   return (cluster.k * kClusterN + n) * kClusterM + m;

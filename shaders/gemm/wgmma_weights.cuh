@@ -62,13 +62,11 @@ __device__ __forceinline__ void load_packed_block(const Stages& stage, uint row,
   for (uint r = 0u; r < 2u; ++r)
     b.lines[r] = load_place(((b_of(stage) + packed_place(packed_line(row))) ^ block << 4) + 8u * r * kPackedLine, 16u);
 }
-// Both lines' scales of a step, two in a word.
+// Both lines' scales of a step, two in a word. `lead`: bits before the first one's.
 struct PackedScales {
   uint words[2][SECTILE_SIZE_UP_TO(kLineParts, 4u)];
 };
-__device__ __forceinline__ void load_packed_scales(const GemmPush& push, const Stages& stage, uint row,
-                                                   PackedScales& scales) {
-  const uint lead = scale_lead(push, packed_line(row));   // lines 8 apart have the same
+__device__ __forceinline__ void load_packed_scales(const Stages& stage, uint row, uint lead, PackedScales& scales) {
 #pragma unroll
   for (uint r = 0u; r < 2u; ++r) {
     const uint place = b_of(stage) + kScalesAt + (packed_line(row) + 8u * r) * kScalesLine;
@@ -76,7 +74,7 @@ __device__ __forceinline__ void load_packed_scales(const GemmPush& push, const S
     const uint last = kLineParts == 4u ? load_place(place + 16u, 4u)[0] : v[kLineParts % 4u];
 #pragma unroll
     for (uint part = 0u; part < kLineParts; ++part)
-      scales.words[r][part] = __funnelshift_r(v[part], part + 1u < kLineParts ? v[part + 1u] : last, 8u * lead);
+      scales.words[r][part] = __funnelshift_r(v[part], part + 1u < kLineParts ? v[part + 1u] : last, lead);
   }
 }
 // The words of a block's two products, of both lines in turns. `left`: of K, from the step's first k on.

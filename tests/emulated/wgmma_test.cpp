@@ -124,8 +124,9 @@ TEST_CASE("every row of matmul_wgmma comes out right") {
 TEST_CASE("4-bit weights' scales are copied whole where they are aligned") {
   const MatmulProblem problem = wgmma_problem("matmul f16 nt 18x72x3584 b=q4 epi=bias");
   for (const std::uint32_t align : {4u, 8u, 16u})
-    for (const char* row : {"matmul_wgmma 256x128 2x64 swapped", "matmul_wgmma 64x64 2x64 swapped slice-k=2",
-                            "matmul_wgmma 16x64 2x64 swapped cluster=1x1x2 slice-k=2"}) {
+    for (const char* row :
+         {"matmul_wgmma 256x128 2x64 swapped", "matmul_wgmma 64x64 2x64 swapped slice-k=2",
+          "matmul_wgmma 16x64 2x64 swapped cluster=1x1x2 slice-k=2", "matmul_wgmma 16x64 3x64 swapped slice-k=3"}) {
       CAPTURE(align);
       CAPTURE(std::string(row));
       WgmmaCase c(problem, align, [](const std::string&, std::span<std::byte>) {}, align);

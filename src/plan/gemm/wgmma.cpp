@@ -83,7 +83,7 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
     {.tile_m = 32, .tile_n = 64, .slices = 2, .swapped = true, .weights = true},
     {.tile_m = 32, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
-    {.tile_m = 16, .tile_n = 64, .slices = 2, .swapped = true, .weights = true},
+    {.tile_m = 16, .tile_n = 64, .consumers = 3, .slices = 3, .swapped = true, .weights = true},
     {.tile_m = 16, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
 };
 // clang-format on
