@@ -130,6 +130,16 @@ __device__ __forceinline__ Items items_of(const Source& s, const uint block) {
   i.place = block * kTileK * l.line + line * l.line + ((byte / 16u ^ swizzle_of(l.line, line)) << 4) + byte % 16u;
   return i;
 }
+// Where item number i's first element is, from the tile's and the step's first on, and whether the operand has it.
+struct ItemPlace {
+  uint row, k;
+  bool inside;
+};
+template <bool b>
+__device__ __forceinline__ ItemPlace item_place(const Items& items, const uint i) {
+  constexpr Loaded l = loaded(b);
+  return {items.row + (l.along_k ? i * l.lines : 0u), items.k + (l.along_k ? 0u : i * l.lines), i < items.inside};
+}
 // Where in the tile item number i lies, the tile being at `to`, a multiple of 1024. An invocation's first line is below
 // l.lines, a power of two, so that the swizzles of both parts of a line's number are combined by their bits.
 template <bool b>
@@ -262,19 +272,15 @@ __device__ __forceinline__ void finish_converted(const GemmPush& push, const Sta
         raw[i] = kept_item<b>(stage, slot, block * l.block_items + first + i,
                               block * kTileK + threadIdx.x / l.runs + (first + i) * l.lines,
                               run_bytes(l.type, threadIdx.x % l.runs * l.run), items.from);
-        const uint lines = (first + i) * l.lines;
-        const bool inside = first + i < items.inside;
-        if (b) hold_scale(push, raw[i], t.n + (inside ? items.row + (l.along_k ? lines : 0u) : 0u),
-                          t.k + (inside ? items.k + (l.along_k ? 0u : lines) : 0u));
+        const ItemPlace at = item_place<b>(items, first + i);
+        if (b) hold_scale(push, raw[i], t.n + (at.inside ? at.row : 0u), t.k + (at.inside ? at.k : 0u));
       }
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
 #ifndef INTEGER
         if (l.converted) {
-          const uint lines = (first + i) * l.lines;
-          const uint row = items.row + (l.along_k ? lines : 0u), k = items.k + (l.along_k ? 0u : lines);
-          const bool inside = first + i < items.inside;
-          raw[i] = converted_words<b>(push, raw[i], t.k + k, (b ? t.n : t.m) + row, inside,
+          const ItemPlace at = item_place<b>(items, first + i);
+          raw[i] = converted_words<b>(push, raw[i], t.k + at.k, (b ? t.n : t.m) + at.row, at.inside,
                                       l.shifted ? items.elements : MAX_RUN, false);
         }
 #endif
