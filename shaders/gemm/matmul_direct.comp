@@ -70,10 +70,13 @@ void main() {
     do {
       uint left = min(kTileK, t.k_end - k), from_a = 0u, from_b = 0u;
       do {
+        // The next k of A may be too far away for a 32-bit offset.
+        uvec2 far_a = kOffset64 != 0u ? add64(a, bytes_of(kAType, uvec2(from_a, 0u))) : a;
+        uint near_a = kOffset64 != 0u ? 0u : from_a;
         acc_t x[kRows], y[kColumns];
         [[unroll]] for (uint c = 0u; c < kColumns; ++c) y[c] = element(true, b, at_b[c] + from_b, k, column[c]);
         [[unroll]] for (uint r = 0u; r < kRows; ++r) {
-          x[r] = element(false, a, at_a[r] + from_a, k, 0u);
+          x[r] = element(false, far_a, at_a[r] + near_a, k, 0u);
           [[unroll]] for (uint c = 0u; c < kColumns; ++c) acc[r][c] += x[r] * y[c];
         }
         from_a += ld_a;

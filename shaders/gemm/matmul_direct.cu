@@ -60,12 +60,15 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     do {
       uint left = min(kTileK, t.k_end - k), from_a = 0u, from_b = 0u;
       do {
+        // The next k of A may be too far away for a 32-bit offset.
+        const uint64 far_a = kOffset64 != 0u ? a + bytes_of(kAType, from_a) : a;
+        const uint near_a = kOffset64 != 0u ? 0u : from_a;
         acc_t y[kColumns];
 #pragma unroll
         for (uint c = 0u; c < kColumns; ++c) y[c] = element(push, true, b, at_b[c] + from_b, k, column[c]);
 #pragma unroll
         for (uint r = 0u; r < kRows; ++r) {
-          const acc_t x = element(push, false, a, at_a[r] + from_a, k, 0u);
+          const acc_t x = element(push, false, far_a, at_a[r] + near_a, k, 0u);
 #pragma unroll
           for (uint c = 0u; c < kColumns; ++c) acc[r * kColumns + c] = plus_product(x, y[c], acc[r * kColumns + c]);
         }

@@ -317,6 +317,8 @@ TEST_CASE("batches beyond 2^32 elements come out right") {
   check_matmul(*on, far("matmul f16 nt 20x24x1600 batch=2 beta=0.5 epi=scale+residual"), many, 2);
   // Rows, too, in a kernel that forms each one's address.
   check_matmul(*on, far("matmul f32 nn 3x3x3 batch=2 lda=2147483647 ldb=2147483647 ldd=2147483647"), on->profile(), 1);
+  // 4-bit weights' steps have two k, A's of which are 2^32 bytes apart and more.
+  check_matmul(*on, far("matmul f32 tt 2x3x5 batch=2 b=q4 ldb=32 lda=1073741889"), on->profile(), 1);
 }
 
 TEST_CASE("images beyond 2^32 elements come out right") {

@@ -66,7 +66,8 @@ struct GemmConfig {
   std::string base = "f32";  // the variant; ".narrow" is appended if accesses of 1 or 2 bytes are needed
   bool narrow = false;       // all variants of the kernel have such accesses
   std::uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
-  std::uint32_t span_m = 0, span_n = 0;  // rows and columns within 32-bit offsets of one address; 0: the tile's
+  // Rows, columns and k within 32-bit offsets of one address; 0: the tile's.
+  std::uint32_t span_m = 0, span_n = 0, span_k = 0;
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;
   std::uint32_t run_d = 4;    // adjacent elements of D that an invocation holds: the widest access of D
   std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (GEMM_SPEC_GROUP_M)

@@ -47,7 +47,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   // Two 4-bit elements share a byte, so a step of K has at least two.
   d.tile_k = c.b_type == SECTILE_TYPE_Q4 ? std::max(r.tile_k, 2u) : r.tile_k;
   const bool offset64 = r.tile_k == 1;
-  if (offset64) d.span_m = d.span_n = 1;
+  if (offset64) d.span_m = d.span_n = d.span_k = 1;
   d.width_a = d.width_b = d.width_d = d.run_d = 1;
   d.add(MATMUL_DIRECT_SPEC_ROWS, r.rows);
   d.add(MATMUL_DIRECT_SPEC_COLUMNS, r.columns);

@@ -245,18 +245,21 @@ bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
       has_dynamic_memory(d.unit) ? c.limits.dynamic_workgroup_memory : c.limits.workgroup_memory;
   if (const std::uint32_t bytes = d.staging.memory_bytes(); bytes > memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", bytes, memory);
+  if (const std::uint64_t groups = clamped(gemm_tiles(c, d), gemm_batches(c)); groups >= kMaxIds)
+    return refusal.no("needs {} workgroups, 2^31 - 1 are possible", groups);
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
+  const std::uint32_t step = d.span_k != 0 ? d.span_k : d.tile_k;
   // The batches that a tile has columns of begin so far apart.
   const auto batches = [&](std::int64_t stride) {
     const std::int64_t most = (d.tile_n - 1) / std::max<std::int64_t>(p.n, 1) + 1;
     return c.flattened_batch() ? std::min(most, p.batch - 1) * stride : 0;
   };
   // A gathered operand first, for which the whole tile counts.
-  if (c.gathered != nullptr && !c.gathered->offsets_fit(c.gathered->is_b ? d.tile_n : d.tile_m, d.tile_k, refusal))
+  if (c.gathered != nullptr && !c.gathered->offsets_fit(c.gathered->is_b ? d.tile_n : d.tile_m, step, refusal))
     return false;
-  if (c.gathered_side(false) == nullptr && !c.a->offsets_fit(rows, d.tile_k, refusal)) return false;
-  if (c.gathered_side(true) == nullptr && !c.b->offsets_fit(columns, d.tile_k, refusal)) return false;
+  if (c.gathered_side(false) == nullptr && !c.a->offsets_fit(rows, step, refusal)) return false;
+  if (c.gathered_side(true) == nullptr && !c.b->offsets_fit(columns, step, refusal)) return false;
   if (!rows_fit(
           "d", rows, std::max({p.at.ldd, p.at.ldc, p.at.ldr}),
           columns + batches(std::max({p.at.d_batch, reads_c(p) ? p.at.c_batch : 0, p.residual ? p.at.r_batch : 0})),

@@ -90,19 +90,25 @@ constexpr Row kTable[] = {
 
 bool integer_across(const GemmContext& c, bool b) { return c.integer() && !c.along_k(b); }
 
+// A tensor map's strides are below 2^40 bytes; elements have two bytes at most.
+bool batches_fit(const Gemm& g, bool b) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 39;
+  return g.batch <= 1 || (b ? g.at.b_batch : g.at.a_batch) < kLimit;
+}
+
 // Whether the tensor memory accelerator cannot copy the operand as the products need it. Each of its copies reads from
 // a multiple of 16 bytes on.
 bool mapless(const GemmContext& c, bool b) {
   const Gemm& g = c.gemm;
   const std::uint32_t type = b ? c.b_type : c.a_type;
   if (type != c.type || (!b && g.a_scale) || integer_across(c, b)) return true;
-  return !rows_at_16_bytes(g, b);
+  return !rows_at_16_bytes(g, b) || !batches_fit(g, b);
 }
 
 // Whether B's 4-bit weights are copied as they are, and converted in registers (shaders/gemm/wgmma_weights.cuh). Their
 // rows are whole blocks of 16 bytes.
 bool packed(const GemmContext& c) {
-  return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0 && !mapless(c, false);
+  return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0 && batches_fit(c.gemm, true) && !mapless(c, false);
 }
 bool staged(const GemmContext& c, bool b) { return mapless(c, b) && !(b && packed(c)); }
 
@@ -217,7 +223,7 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
   map.element_bytes = element;
   map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
   const std::uint64_t ld = bytes(b ? g.at.ldb : g.at.lda);
-  map.strides = {ld, own ? bytes(batch) : ld * map.dims[1]};
+  map.strides = {ld, own ? bytes(batch) : ld};
   map.box = along_k ? decltype(map.box){weights ? d.tile_k / each : line_k_of(c), tile / together, 1}
                     : decltype(map.box){MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, line_k_of(c), together), 1};
   map.swizzle_bytes = map.box[0] * element;
@@ -225,17 +231,21 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
 }
 
 // Tiles of all workgroups of a cluster are computed together; the grid has as many workgroups as run at the same time.
+std::uint64_t workgroups_of(const GemmContext& c, const GemmConfig& d) {
+  const Row& r = kTable[d.row];
+  const std::uint64_t tiles =
+      clamped(gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits, gemm_batches(c));
+  // On a device whose multiprocessors are not known each cluster has one tile.
+  const std::uint64_t places = std::uint64_t{c.profile.multiprocessors.value_or(0)} * r.resident / r.cluster();
+  const bool one_tile = sums_bytes(r) != 0 || places == 0;
+  return clamped(one_tile ? tiles : std::min(tiles, places), r.cluster());
+}
+
 void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
   const Row& r = kTable[d.row];
   for (const bool b : {false, true})
     if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, d, step, b));
-  const std::uint64_t tiles =
-      gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits * static_cast<std::uint64_t>(c.gemm.batch);
-  // On a device whose multiprocessors are not known each cluster has one tile.
-  const std::uint64_t places = std::uint64_t{c.profile.multiprocessors.value_or(0)} * r.resident / r.cluster();
-  const bool one_tile = sums_bytes(r) != 0 || places == 0;
-  const std::uint64_t clusters = one_tile ? tiles : std::min(tiles, places);
-  step.grid = {static_cast<std::uint32_t>(clusters * r.cluster()), 1, 1};
+  step.grid = {static_cast<std::uint32_t>(workgroups_of(c, d)), 1, 1};
   if (r.cluster() > 1) step.cluster = {r.cluster(), 1, 1};
 }
 
@@ -328,6 +338,9 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
       std::min(255u, p.registers_per_multiprocessor.value_or(65536) / (r.workgroup() * r.resident) / 8 * 8);
   if (const std::uint32_t registers = d.staging.registers.total(); r.resident > 1 && registers > most)
     return refusal.no("needs {} registers an invocation, {} workgroups leave {}", registers, r.resident, most);
+  // Tiles are whole clusters', so that there may be more than gemm_fits() counts.
+  if (const std::uint64_t groups = workgroups_of(c, d); groups >= kMaxIds)
+    return refusal.no("needs {} workgroups, 2^31 - 1 are possible", groups);
   return gemm_fits(c, d, refusal);
 }
 

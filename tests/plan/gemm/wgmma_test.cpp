@@ -61,6 +61,26 @@ TEST_CASE("an operand that is contiguous across K is copied in blocks of lines")
   CHECK(step.tensor_maps[1].swizzle_bytes == 64);
 }
 
+TEST_CASE("batches that are 2^40 bytes apart have no tensor map") {
+  for (const auto& [batch, loaded] : {std::pair{549755813880, false}, std::pair{549755813888, true}}) {
+    const std::string text = fmt::format("matmul f16 nt 64x64x64 batch=2 a.batch={}", batch);
+    const Plan plan = planned_on_hopper(text.c_str(), "matmul_wgmma 64x64 1x64 resident=3");
+    CHECK(plan.steps.at(0).kernel.variant == (loaded ? "f16.staged-a" : "f16"));
+  }
+}
+
+TEST_CASE("tiles of whole clusters count as workgroups") {
+  const char* problem = "matmul f16 nt 1x1x9 batch=1073741825 a.batch=0 b.batch=0";
+  const auto refusal = [&](const char* row) {
+    const auto plan =
+        make_plan(parse_problem(problem).value(), builtin_target("cuda:sm_90a").value(), {.explain = true});
+    REQUIRE(plan.has_value());
+    return std::ranges::find(plan->candidates, std::string_view(row), &Candidate::name)->refusal;
+  };
+  CHECK(refusal("matmul_wgmma 64x64 1x64 cluster=1x1x4") == "needs 4294967300 workgroups, 2^31 - 1 are possible");
+  CHECK(refusal("matmul_wgmma 64x64 1x64 resident=3") == "");
+}
+
 TEST_CASE("a vector of adjacent elements is planned as one along K") {
   for (const auto& [across, along] : {std::pair{"matmul f16 tn 1x2752x1792", "matmul f16 nn 1x2752x1792"},
                                       std::pair{"matmul bf16 nn 2752x1x1792", "matmul bf16 nt 2752x1x1792"}})

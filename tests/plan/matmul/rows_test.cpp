@@ -107,6 +107,19 @@ TEST_CASE("every matmul has a kernel") {
   const Plan far =
       planned("matmul f32 nn 3x3x3 lda=2147483647 ldb=2147483647 ldd=2147483647", test::gpu(), {.explain = true});
   CHECK(chosen(far) == "matmul_direct 1x1 far");
+  // So are the two k whose 4-bit weights share a byte.
+  for (const char* target : {"nvidia-hopper", "cuda:sm_80"})
+    CHECK(chosen(planned("matmul f16 tt 2x3x2 b=q4 ldb=32 lda=1073741824", builtin_target(target).value(),
+                         {.explain = true})) == "matmul_direct 1x1 far");
+}
+
+TEST_CASE("a row that needs 2^31 workgroups is refused, and another one planned") {
+  const auto profile = builtin_target("cuda:sm_90a").value();
+  const Plan plan = planned("matmul f32 nt 1x16777217x513 batch=1025 b.batch=0", profile, {.explain = true});
+  CHECK(chosen(plan) != "");
+  CHECK(std::ranges::any_of(plan.candidates, [](const Candidate& c) {
+    return c.refusal == "needs 2149581825 workgroups, 2^31 - 1 are possible";
+  }));
 }
 
 TEST_CASE("eight rows of bytes along M are not staged") {
