@@ -62,7 +62,7 @@ struct PhaseBarrier {
   unsigned missing = 0;   // of the phase that runs
   std::int64_t bytes = 0;
   unsigned phase = 0;
-  bool published = false;
+  bool published = false, met = false;  // met: the cluster has met since
   std::vector<Fiber*> waiting;
 };
 // Of named barriers, and of a cluster.
@@ -97,6 +97,7 @@ struct Workgroup {
   std::map<unsigned, PhaseBarrier> barriers;  // by address
   std::map<unsigned, CountedBarrier> named;
   std::vector<Warpgroup> warpgroups;
+  std::map<unsigned, unsigned> registers;  // of an invocation, of the warpgroups that have traded
 };
 
 // A copy of a box that has not landed.

@@ -66,6 +66,7 @@ constexpr const char* kMmaProblems[] = {
     "matmul f16 tt 18x100x1003 b=q4 ldb=1056 acc=f16",
     "matmul f16 nt 66x64x512 b=q4 a=f32",
     "matmul i8 nn 40x48x136",
+    "matmul i8 tn 36x44x64 lda=37 ldb=45",
     "matmul i8 nt 37x41x53 batch=2 ldb=55 epi=bias+relu+residual",
     "matmul i8 nt 72x80x272",
     "matmul i8 tn 36x40x64 out=f32 alpha=0.001 epi=scale+bias+silu",
@@ -151,6 +152,19 @@ TEST_CASE("4-bit weights behind K have no part in the sums of matrix units") {
       }
       CHECK((packed != 0) != std::string_view(text).ends_with("b.align=2"));
     }
+  for (const char* text : {"matmul f16 nt 1x40x111 b=q4 ldb=128", "matmul bf16 nt 3x40x112 b=q4 ldb=128"}) {
+    CAPTURE(std::string(text));
+    MmaCase c(mma_problem(text), 1, edit);
+    const DeviceProfile profile = emulated::target("cuda:sm_90a");
+    std::size_t matvecs = 0;
+    for (const std::string& candidate : admissible(c.problem(), profile)) {
+      if (!candidate.starts_with("matvec ")) continue;
+      CAPTURE(candidate);
+      CHECK(c.run(plan_by(c.problem(), profile, candidate), nullptr) == "");
+      ++matvecs;
+    }
+    CHECK(matvecs > 0);
+  }
 }
 
 // Each barrier orders what would come out wrong without it, but for the last step's: nothing is read after it.

@@ -4,6 +4,8 @@
 
 #include "machine.hpp"
 
+#include "gemm/matmul_wgmma.abi.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,6 +68,12 @@ PhaseBarrier& barrier_at(Workgroup& group, unsigned address, bool published) {
   if (barrier.arrivals == 0) machine.fail("an mbarrier is used that was not made");
   if (published && !barrier.published) machine.fail("an mbarrier is used by others that was not published");
   return barrier;
+}
+
+// Another workgroup's barrier may be used when the cluster has met after it was made.
+void check_met(unsigned rank, unsigned barrier) {
+  if (rank != machine.running->rank && rank < machine.cluster.size() && !machine.cluster[rank].barriers[barrier].met)
+    machine.fail("a barrier of another workgroup is used before the cluster has met");
 }
 
 void end_phase_if_complete(PhaseBarrier& barrier) {
@@ -140,7 +148,10 @@ void arrive_expecting(unsigned barrier, unsigned bytes) {
   arrive_once(b);
 }
 void arrive(unsigned barrier) { arrive_once(barrier_at(machine.group(), barrier, false)); }
-void arrive_at(unsigned barrier, unsigned rank) { arrive_once(barrier_at(workgroup_at(rank), barrier, true)); }
+void arrive_at(unsigned barrier, unsigned rank) {
+  check_met(rank, barrier);
+  arrive_once(barrier_at(workgroup_at(rank), barrier, true));
+}
 void await_phase(unsigned barrier, unsigned parity) {
   for (PhaseBarrier& b = barrier_at(machine.group(), barrier, false); b.phase % 2 == parity;) {
     b.waiting.push_back(machine.running);
@@ -157,9 +168,29 @@ void named_barrier(unsigned number, unsigned invocations) {
 
 // ---- clusters
 
+void trade_registers(unsigned count, bool takes) {
+  if (count == 0) return;
+  if (count % 8 != 0 || count < 24 || count > 256) return refuse("no number of registers to trade");
+  // What __launch_bounds__ leaves an invocation where so many workgroups share a multiprocessor's 65536.
+  unsigned resident = 1;
+  for (const Constant& constant : machine.step->constants)
+    if (constant.id == MATMUL_WGMMA_SPEC_RESIDENT) resident = constant.value;
+  const unsigned each = 65536 / (machine.size() * resident) / 8 * 8, groups = machine.size() / kWarpgroupLanes;
+  if (takes ? count < each : count > each) return refuse("registers are traded in the wrong direction");
+  auto& registers = machine.group().registers;
+  registers[machine.running->invocation / kWarpgroupLanes] = count;
+  unsigned all = 0;
+  for (const auto& [group, own] : registers) all += own;
+  if (registers.size() == groups && all > groups * each) refuse("more registers are taken than given up");
+}
+
 unsigned cluster_rank() { return machine.running->rank; }
 void cluster_barrier() {
-  if (come(machine.cluster_barrier, machine.invocations())) return;
+  if (come(machine.cluster_barrier, machine.invocations())) {
+    for (Workgroup& group : machine.cluster)
+      for (auto& [address, barrier] : group.barriers) barrier.met = barrier.published;
+    return;
+  }
   machine.cluster_barrier.waiting.push_back(machine.running);
   switch_to_scheduler();
 }
@@ -227,6 +258,8 @@ void copy_box(unsigned rank, unsigned to, const TensorMap& map, const int (&c)[5
   if (std::int64_t{c[0]} * m.element_bytes % 16 != 0) machine.fail("a box does not begin at a multiple of 16 bytes");
   if (to % 128 != 0) machine.fail("a box's place is misaligned");
   if (ranks == 0 || ranks >> machine.cluster.size() != 0) return machine.fail("a cluster has no such workgroup");
+  for (unsigned other = 0; other < machine.cluster.size(); ++other)
+    if ((ranks >> other & 1u) != 0) check_met(other, barrier);
   BoxCopy copy{.map = &map, .to = to, .barrier = barrier, .ranks = ranks};
   std::ranges::copy(c, copy.first.begin());
   for (unsigned at = to, end = to + m.box[0] * m.box[1] * m.box[2] * m.element_bytes; at < end; at += 16)

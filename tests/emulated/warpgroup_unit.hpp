@@ -46,13 +46,13 @@ inline unsigned warp_uniform(unsigned v) {
   if (exchange(v)[0] != v) refuse("a warp's lanes have different values of what they have in common");
   return v;
 }
-inline auto registers_of(unsigned count) {
-  return [count] {
-    if (count % 8 != 0 || (count != 0 && count < 24) || count > 256) refuse("no number of registers to trade");
-  };
+void trade_registers(unsigned count, bool takes);
+inline auto keep_registers_with(unsigned count) {
+  return [count] { trade_registers(count, false); };
 }
-inline auto keep_registers_with(unsigned count) { return registers_of(count); }
-inline auto take_registers_with(unsigned count) { return registers_of(count); }
+inline auto take_registers_with(unsigned count) {
+  return [count] { trade_registers(count, true); };
+}
 
 // ---- copies
 

@@ -67,6 +67,10 @@ constexpr const char* kWgmmaProblems[] = {
     "matmul f16 nt 5x200x2100 batch=2",
     "matmul f16 tn 17x72x4096",
     "matmul f16 nt 72x40x136 batch=2 a.batch=9796 epi=bias",
+    "matmul f16 nt 72x136x72 batch=2 a.batch=0",
+    "matmul f16 nt 72x136x72 batch=2 b.batch=0 epi=bias.m",
+    // A through registers, B copied to its place: stages are waited for at the beginning.
+    "matmul f16 nt 40x72x1290 pro=scale",
 };
 
 // A few steps of K of one tile by every row: each operand converted, across K too, and by narrow accesses.
@@ -75,6 +79,8 @@ constexpr const char* kLoadedBySmallTiles[] = {
     "matmul f16 tn 36x41x12 a=f32 b=q8",
     "matmul f16 nt 30x40x13 pro=scale b=q8",
     "matmul bf16 nt 21x70x141 b=q4 lda=144 ldb=160",
+    // Turned int8 at no multiple of 4 bytes whose tiles' words are no power of two.
+    "matmul i8 tt 99x9x129",
     // 4-bit weights for as many steps as go round the stages, whose scales begin inside words.
     "matmul bf16 tt 18x70x3110 lda=24 ldb=3168 b=q4 epi=residual",
 };
@@ -132,6 +138,17 @@ TEST_CASE("4-bit weights' scales are copied whole where they are aligned") {
       WgmmaCase c(problem, align, [](const std::string&, std::span<std::byte>) {}, align);
       CHECK(c.run(plan_by(problem, hopper(2), row), nullptr) == "");
     }
+}
+
+// A workgroup whose sums lie where its stages were has one tile of one split.
+TEST_CASE("slices of a split of K come out right") {
+  WgmmaCase c(wgmma_problem("matmul f16 nt 16x64x8192 b=q4 epi=bias"), 1);
+  for (const char* row : {"matmul_wgmma 64x64 2x64 swapped slice-k=2", "matmul_wgmma 16x64 3x64 swapped slice-k=3"}) {
+    CAPTURE(std::string(row));
+    const Plan plan = plan_by(c.problem(), hopper(2), row);
+    CHECK(plan.steps.size() == 2);
+    CHECK(c.run(plan, nullptr) == "");
+  }
 }
 
 // A plan or an emulation that is wrong so that it would do harm on a GPU.

@@ -48,6 +48,10 @@ TEST_CASE("a tensor map has an operand's rows, its batches, and the tile as its 
   CHECK(b.dims == Sizes{768, 520, 3});
   CHECK(b.strides == Sizes{1536, 798720});
   CHECK(b.box == Extents{64, 256, 1});
+  // A matrix that all batches share.
+  const Plan shared = planned_on_hopper("matmul f16 nt 1000x520x768 batch=3 a.batch=0", "matmul_wgmma 128x256 2x64");
+  CHECK(shared.steps.at(0).tensor_maps.at(0).dims == Sizes{768, 1000, 1});
+  CHECK(shared.steps[0].tensor_maps[0].strides == Sizes{1536, 1536});
 }
 
 TEST_CASE("an operand that is contiguous across K is copied in blocks of lines") {

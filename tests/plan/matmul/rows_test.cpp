@@ -88,6 +88,10 @@ TEST_CASE("a new number of rows needs no new pipeline where few are asked for") 
         for (const auto& name : kernels) names += name + "; ";
         CHECK_MESSAGE(all.size() <= 8, names);
       }
+  DeviceProfile card = builtin_target("cuda:sm_80").value();
+  card.multiprocessors = 132;
+  CHECK(planned("matmul f16 nt 2048x2304x4096", card).steps.size() == 3);
+  CHECK(planned("matmul f16 nt 2048x2304x4096", card, {.few_pipelines = true}).steps.size() == 1);
 }
 
 TEST_CASE("every matmul has a kernel") {
@@ -248,8 +252,8 @@ TEST_CASE("K is split into as many parts as leave the busiest multiprocessor the
 TEST_CASE("a tail wave that leaves multiprocessors idle is split along K") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const std::string text = "matmul f32 nt 960x2304x770";
-  const Plan plan =
-      planned(text + " beta=0.5 epi=scale.m+bias.m+residual", profile, {.force = "matmul_simt 64x128x8 8x8"});
+  const Plan plan = planned(text + " ldc=2308 ldd=2312 ldr=2316 beta=0.5 epi=scale.m+bias.m+residual", profile,
+                            {.force = "matmul_simt 64x128x8 8x8"});
   REQUIRE(plan.steps.size() == 3);
   CHECK(plan.steps[0].grid == std::array<std::uint32_t, 3>{14 * 18, 1, 1});
   CHECK(plan.steps[1].grid == std::array<std::uint32_t, 3>{18 * 7, 1, 1});
@@ -266,7 +270,8 @@ TEST_CASE("a tail wave that leaves multiprocessors idle is split along K") {
   CHECK(offset(1, "b") == 0);
   CHECK(offset(1, "d") == -1);
   CHECK(offset(1, "scratch") == 0);
-  for (const char* name : {"c", "d", "residual"}) CHECK_MESSAGE(offset(2, name) == kFirst * 2304 * 4, name);
+  for (const auto& [name, ld] : {std::pair{"c", 2308}, std::pair{"d", 2312}, std::pair{"residual", 2316}})
+    CHECK_MESSAGE(offset(2, name) == kFirst * ld * 4, name);
   for (const char* name : {"scale", "bias"}) CHECK_MESSAGE(offset(2, name) == kFirst * 4, name);
   REQUIRE(check_plan(plan).has_value());
   Plan broken = plan;
