@@ -90,10 +90,12 @@ constexpr Row kTable[] = {
 
 bool integer_across(const GemmContext& c, bool b) { return c.integer() && !c.along_k(b); }
 
-// A tensor map's strides are below 2^40 bytes; elements have two bytes at most.
+constexpr std::uint64_t kStrideLimit = std::uint64_t{1} << 40;  // of a tensor map, in bytes
+
+// Whether a tensor map can have the operand's batches. Elements have two bytes at most.
 bool batches_fit(const Gemm& g, bool b) {
-  constexpr std::int64_t kLimit = std::int64_t{1} << 39;
-  return g.batch <= 1 || (b ? g.at.b_batch : g.at.a_batch) < kLimit;
+  const std::int64_t batch = b ? g.at.b_batch : g.at.a_batch;
+  return g.batch <= 1 || static_cast<std::uint64_t>(batch) < kStrideLimit / 2;
 }
 
 // Whether the tensor memory accelerator cannot copy the operand as the products need it. Each of its copies reads from
@@ -223,7 +225,8 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
   map.element_bytes = element;
   map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
   const std::uint64_t ld = bytes(b ? g.at.ldb : g.at.lda);
-  map.strides = {ld, own ? bytes(batch) : ld};
+  const std::uint64_t all = clamped(ld, map.dims[1]);  // of one batch; nothing is that far away
+  map.strides = {ld, own ? bytes(batch) : all < kStrideLimit ? all : ld};
   map.box = along_k ? decltype(map.box){weights ? d.tile_k / each : line_k_of(c), tile / together, 1}
                     : decltype(map.box){MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, line_k_of(c), together), 1};
   map.swizzle_bytes = map.box[0] * element;
