@@ -245,7 +245,9 @@ bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
       has_dynamic_memory(d.unit) ? c.limits.dynamic_workgroup_memory : c.limits.workgroup_memory;
   if (const std::uint32_t bytes = d.staging.memory_bytes(); bytes > memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", bytes, memory);
-  if (const std::uint64_t groups = clamped(gemm_tiles(c, d), gemm_batches(c)); groups >= kMaxIds)
+  // Tiles of whole clusters, also those beyond the result.
+  const std::uint64_t tiles = gemm_cluster_tiles(c, d) * d.warpgroups.cluster_k;
+  if (const std::uint64_t groups = clamped(tiles, gemm_batches(c)); groups >= kMaxIds)
     return refusal.no("needs {} workgroups, 2^31 - 1 are possible", groups);
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
@@ -288,7 +290,7 @@ std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept {
 std::uint64_t gemm_cluster_tiles(const GemmContext& c, const GemmConfig& d) noexcept {
   const std::uint64_t along_m = d.warpgroups.cluster_m, along_n = d.warpgroups.cluster_n;
   return ceil_div(static_cast<std::uint64_t>(c.gemm.m), d.tile_m * along_m) * along_m *
-         ceil_div(static_cast<std::uint64_t>(c.gemm.n), d.tile_n * along_n) * along_n;
+         ceil_div(static_cast<std::uint64_t>(gemm_columns(c)), d.tile_n * along_n) * along_n;
 }
 
 std::uint64_t gemm_scratch_bytes(const GemmContext& c, const GemmConfig& d) noexcept {

@@ -225,7 +225,7 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
   map.element_bytes = element;
   map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
   const std::uint64_t ld = bytes(b ? g.at.ldb : g.at.lda);
-  const std::uint64_t all = clamped(ld, map.dims[1]);  // of one batch; nothing is that far away
+  const std::uint64_t all = clamped(ld, map.dims[1]);  // where a second batch would begin; none is read
   map.strides = {ld, own ? bytes(batch) : all < kStrideLimit ? all : ld};
   map.box = along_k ? decltype(map.box){weights ? d.tile_k / each : line_k_of(c), tile / together, 1}
                     : decltype(map.box){MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, line_k_of(c), together), 1};
@@ -234,21 +234,17 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
 }
 
 // Tiles of all workgroups of a cluster are computed together; the grid has as many workgroups as run at the same time.
-std::uint64_t workgroups_of(const GemmContext& c, const GemmConfig& d) {
-  const Row& r = kTable[d.row];
-  const std::uint64_t tiles =
-      clamped(gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits, gemm_batches(c));
-  // On a device whose multiprocessors are not known each cluster has one tile.
-  const std::uint64_t places = std::uint64_t{c.profile.multiprocessors.value_or(0)} * r.resident / r.cluster();
-  const bool one_tile = sums_bytes(r) != 0 || places == 0;
-  return clamped(one_tile ? tiles : std::min(tiles, places), r.cluster());
-}
-
 void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
   const Row& r = kTable[d.row];
   for (const bool b : {false, true})
     if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, d, step, b));
-  step.grid = {static_cast<std::uint32_t>(workgroups_of(c, d)), 1, 1};
+  const std::uint64_t tiles =
+      gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits * static_cast<std::uint64_t>(c.gemm.batch);
+  // On a device whose multiprocessors are not known each cluster has one tile.
+  const std::uint64_t places = std::uint64_t{c.profile.multiprocessors.value_or(0)} * r.resident / r.cluster();
+  const bool one_tile = sums_bytes(r) != 0 || places == 0;
+  const std::uint64_t clusters = one_tile ? tiles : std::min(tiles, places);
+  step.grid = {static_cast<std::uint32_t>(clusters * r.cluster()), 1, 1};
   if (r.cluster() > 1) step.cluster = {r.cluster(), 1, 1};
 }
 
@@ -341,9 +337,6 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
       std::min(255u, p.registers_per_multiprocessor.value_or(65536) / (r.workgroup() * r.resident) / 8 * 8);
   if (const std::uint32_t registers = d.staging.registers.total(); r.resident > 1 && registers > most)
     return refusal.no("needs {} registers an invocation, {} workgroups leave {}", registers, r.resident, most);
-  // Tiles are whole clusters', so that there may be more than gemm_fits() counts.
-  if (const std::uint64_t groups = workgroups_of(c, d); groups >= kMaxIds)
-    return refusal.no("needs {} workgroups, 2^31 - 1 are possible", groups);
   return gemm_fits(c, d, refusal);
 }
 
