@@ -166,7 +166,7 @@ void named_barrier(unsigned number, unsigned invocations) {
   switch_to_scheduler();
 }
 
-// ---- clusters
+// ---- registers
 
 void trade_registers(unsigned count, bool takes) {
   if (count == 0) return;
@@ -183,6 +183,8 @@ void trade_registers(unsigned count, bool takes) {
   for (const auto& [group, own] : registers) all += own;
   if (registers.size() == groups && all > groups * each) refuse("more registers are taken than given up");
 }
+
+// ---- clusters
 
 unsigned cluster_rank() { return machine.running->rank; }
 void cluster_barrier() {
