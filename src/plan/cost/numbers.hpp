@@ -75,10 +75,12 @@ struct GemmGpuCost {
   std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
   std::uint32_t wgmma_stored;         // elements of the result stored in 16 clocks, while nothing is multiplied
   std::uint32_t wgmma_exchange;       // a cluster along K that adds up its sums, beside what it stores
+  std::uint32_t wgmma_slices;         // the same of warpgroups of one workgroup that have the same rows
   std::uint32_t wgmma_loaded;         // a step of the invocations that copy, where no tensor map does
   std::uint32_t wgmma_copied;         // each of their accesses in it
   std::uint32_t wgmma_converted;      // the same, of what then passes through registers
   std::uint32_t wgmma_unpacked;       // 64 by 64 4-bit weights that warpgroups convert in registers
+  std::uint32_t wgmma_unpacking;      // added to wgmma_start where there are such weights
   std::uint32_t wgmma_second_step;    // second_step of its partial sums
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
@@ -107,7 +109,10 @@ struct GemmGpuCost {
   // Of the same, where nothing else is multiplied beside it: added for an activation beyond ReLU; for a residual or C.
   std::uint32_t wgmma_activation_permille;
   std::uint32_t wgmma_addends_permille;
-  std::uint32_t wgmma_lone_permille;      // factor on wgmma_unpacked where a workgroup has one warpgroup that converts
+  // Factors on wgmma_unpacked where a multiprocessor has one warpgroup that converts, and three or more: two hide part
+  // of each other's waiting.
+  std::uint32_t wgmma_lone_permille;
+  std::uint32_t wgmma_three_permille;
   std::uint32_t wgmma_bf16_permille;      // the same where they become bf16
   std::uint32_t wgmma_unhidden_permille;  // of it, what products do not hide
   std::uint32_t wgmma_narrow_permille;    // of a tile's stores, added for each access of a run beyond its first

@@ -139,10 +139,15 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
   // A conversion to bf16 goes through floats.
-  const std::uint64_t unpack = std::uint64_t{w.unpacking} * model.wgmma_unpacked *
-                               (w.lone ? model.wgmma_lone_permille : 1000) / 1000 *
-                               (c.type == SECTILE_TYPE_BF16 ? model.wgmma_bf16_permille : 1000) / 1000;
+  const std::uint64_t unpack_two = std::uint64_t{w.unpacking} * model.wgmma_unpacked *
+                                   (c.type == SECTILE_TYPE_BF16 ? model.wgmma_bf16_permille : 1000) / 1000;
   const auto step = [&](std::uint64_t resident) {
+    const std::uint64_t converting = resident * w.multiplying;
+    const std::uint64_t unpack = unpack_two *
+                                 (converting == 1   ? model.wgmma_lone_permille
+                                  : converting == 2 ? 1000
+                                                    : model.wgmma_three_permille) /
+                                 1000;
     return std::max<std::uint64_t>({resident * (multiply + unpack * model.wgmma_unhidden_permille / 1000),
                                     resident * copy, resident * unpack, loaded + resident * load,
                                     model.wgmma_latency / w.ahead, 1});
@@ -155,10 +160,11 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
                 ? stored + clamped(waves - 1, stored * model.wgmma_overlapped_permille / 1000)
                 : clamped(waves, stored);
   clocks += clamped(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d));
-  clocks += model.wgmma_start;
+  clocks += model.wgmma_start + (w.unpacking != 0 ? model.wgmma_unpacking : 0);
   // A workgroup whose sums are added to others' has one tile: each wave starts anew.
   if (w.cluster_k > 1 || w.slices > 1)
-    clocks += clamped(waves, model.wgmma_exchange) + clamped(waves - 1, model.wgmma_start);
+    clocks += clamped(waves, w.cluster_k > 1 ? model.wgmma_exchange : model.wgmma_slices) +
+              clamped(waves - 1, model.wgmma_start);
   return clocks;
 }
 

@@ -286,7 +286,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                   .swapped = r.swapped,
                   .ahead = a || b ? memory.ahead : std::max(1u, memory.stages)};
   if (packed(c)) d.warpgroups.unpacking = r.tile_n / 64 * memory.parts;
-  d.warpgroups.lone = r.consumers == 1;
+  d.warpgroups.multiplying = r.consumers;
   d.warpgroups.slices = r.slices;
   for (const Loads& loads : {loads_a, loads_b}) {
     (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.accesses;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,29 @@ TEST_CASE("4-bit weights at multiples of 16 bytes are copied as they are, by pro
   }
   CHECK(admits("matmul f16 nt 256x2304x768 b=q4", "matmul_wgmma 256x128 2x64 swapped"));
   CHECK_FALSE(admits("matmul f16 nt 256x2304x768", "matmul_wgmma 256x128 2x64 swapped"));
+}
+
+// Microseconds, NVIDIA H200, CUDA 13.0, 2026-11-30, sectile bench PROBLEM --force ROW.
+TEST_CASE("what 4-bit weights cost follows how many warpgroups of a multiprocessor convert them") {
+  DeviceProfile profile = builtin_target("cuda:sm_90a").value();
+  profile.multiprocessors = 132;
+  for (const auto& [problem, row, measured] :
+       {std::tuple{"16x8192x8192", "16x64 1x64 swapped resident=2", 20.19},   // one workgroup of one
+        std::tuple{"16x28672x4096", "16x64 1x64 swapped resident=2", 29.63},  // two workgroups of one
+        std::tuple{"32x7168x4096", "32x64 2x64 swapped slice-k=2", 10.61},    // one workgroup of two
+        std::tuple{"16x8192x8192", "16x64 3x64 swapped slice-k=3", 15.40},    // one of three
+        std::tuple{"12x6144x2048", "16x64 3x64 swapped slice-k=3", 6.65},
+        std::tuple{"16x4096x4096", "16x64 1x64 swapped cluster=1x1x2", 8.52},
+        std::tuple{"16x4096x4096", "16x64 2x64 swapped cluster=1x1x2 slice-k=2", 7.80}}) {
+    CAPTURE(std::string(problem) + ' ' + row);
+    const auto explained =
+        make_plan(parse_problem("matmul f16 nt " + std::string(problem) + " b=q4").value(), profile, {.explain = true});
+    REQUIRE(explained.has_value());
+    const auto candidate =
+        std::ranges::find(explained->candidates, "matmul_wgmma " + std::string(row), &Candidate::name);
+    REQUIRE(candidate != explained->candidates.end());
+    CHECK(static_cast<double>(candidate->cost) * 1e-6 == doctest::Approx(measured).epsilon(0.06));
+  }
 }
 
 TEST_CASE("rows at no multiple of 4 bytes are loaded in words that are shifted together") {
