@@ -87,6 +87,11 @@ constexpr Row kTable[] = {
     {.tile_m = 16, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
 };
 // clang-format on
+// Copies of an operand that is contiguous across K, and items that invocations load, fill no other tile.
+static_assert(std::ranges::all_of(kTable, [](const Row& r) {
+  const auto filled = [](std::uint32_t tile) { return tile == 16 || tile % 32 == 0; };
+  return filled(r.tile_m) && filled(r.tile_n);
+}));
 
 bool integer_across(const GemmContext& c, bool b) { return c.integer() && !c.along_k(b); }
 
