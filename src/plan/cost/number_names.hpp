@@ -83,7 +83,6 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("wgmma_copied", c.wgmma_copied, {1, FittedTo::matmuls});
   visit("wgmma_converted", c.wgmma_converted, {1, FittedTo::matmuls});
   visit("wgmma_unpacked", c.wgmma_unpacked, {1, FittedTo::matmuls});
-  visit("wgmma_unpacking", c.wgmma_unpacking, {0, FittedTo::matmuls});
   visit("wgmma_second_step", c.wgmma_second_step, {1, FittedTo::matmuls});
   visit("mma_rate", c.mma_rate, {1, FittedTo::nothing});
   visit("mma_request", c.mma_request, {1, FittedTo::matmuls});
@@ -111,6 +110,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("wgmma_epilogue_permille", c.wgmma_epilogue_permille, {0, FittedTo::matmuls});
   visit("wgmma_activation_permille", c.wgmma_activation_permille, {0, FittedTo::matmuls});
   visit("wgmma_addends_permille", c.wgmma_addends_permille, {0, FittedTo::matmuls});
+  visit("wgmma_unpack_start", c.wgmma_unpack_start, {0, FittedTo::matmuls});
   visit("wgmma_lone_permille", c.wgmma_lone_permille, {1, FittedTo::matmuls});
   visit("wgmma_three_permille", c.wgmma_three_permille, {1, FittedTo::matmuls});
   visit("wgmma_bf16_permille", c.wgmma_bf16_permille, {1, FittedTo::matmuls});

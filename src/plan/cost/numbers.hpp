@@ -80,7 +80,6 @@ struct GemmGpuCost {
   std::uint32_t wgmma_copied;         // each of their accesses in it
   std::uint32_t wgmma_converted;      // the same, of what then passes through registers
   std::uint32_t wgmma_unpacked;       // 64 by 64 4-bit weights that warpgroups convert in registers
-  std::uint32_t wgmma_unpacking;      // added to wgmma_start where there are such weights
   std::uint32_t wgmma_second_step;    // second_step of its partial sums
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
@@ -109,6 +108,7 @@ struct GemmGpuCost {
   // Of the same, where nothing else is multiplied beside it: added for an activation beyond ReLU; for a residual or C.
   std::uint32_t wgmma_activation_permille;
   std::uint32_t wgmma_addends_permille;
+  std::uint32_t wgmma_unpack_start;  // added to wgmma_start where warpgroups convert 4-bit weights
   // Factors on wgmma_unpacked where a multiprocessor has one warpgroup that converts, and three or more: two hide part
   // of each other's waiting.
   std::uint32_t wgmma_lone_permille;

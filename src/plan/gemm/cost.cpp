@@ -123,6 +123,12 @@ std::uint64_t warpgroup_epilogue(const GemmContext& c, const GemmGpuCost& model,
   return std::uint64_t{16} * d.tile_m * d.tile_n / model.wgmma_stored * permille / 1000 / d.warpgroups.cluster_k;
 }
 
+// The factor on wgmma_unpacked where so many warpgroups of a multiprocessor convert weights.
+std::uint64_t unpacking_permille(const GemmGpuCost& model, std::uint64_t warpgroups) {
+  if (warpgroups == 1) return model.wgmma_lone_permille;
+  return warpgroups == 2 ? 1000 : model.wgmma_three_permille;
+}
+
 // Warpgroups that multiply beside one that copies: a tile's copies are ahead of its products, so that a step takes the
 // longer of both, and the workgroups stay for many tiles.
 std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
@@ -139,15 +145,10 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t copy =
       d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
   // A conversion to bf16 goes through floats.
-  const std::uint64_t unpack_two = std::uint64_t{w.unpacking} * model.wgmma_unpacked *
-                                   (c.type == SECTILE_TYPE_BF16 ? model.wgmma_bf16_permille : 1000) / 1000;
+  const std::uint64_t unpack_by_two = std::uint64_t{w.unpacking} * model.wgmma_unpacked *
+                                      (c.type == SECTILE_TYPE_BF16 ? model.wgmma_bf16_permille : 1000) / 1000;
   const auto step = [&](std::uint64_t resident) {
-    const std::uint64_t converting = resident * w.multiplying;
-    const std::uint64_t unpack = unpack_two *
-                                 (converting == 1   ? model.wgmma_lone_permille
-                                  : converting == 2 ? 1000
-                                                    : model.wgmma_three_permille) /
-                                 1000;
+    const std::uint64_t unpack = unpack_by_two * unpacking_permille(model, resident * w.multiplying) / 1000;
     return std::max<std::uint64_t>({resident * (multiply + unpack * model.wgmma_unhidden_permille / 1000),
                                     resident * copy, resident * unpack, loaded + resident * load,
                                     model.wgmma_latency / w.ahead, 1});
@@ -160,7 +161,7 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
                 ? stored + clamped(waves - 1, stored * model.wgmma_overlapped_permille / 1000)
                 : clamped(waves, stored);
   clocks += clamped(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d));
-  clocks += model.wgmma_start + (w.unpacking != 0 ? model.wgmma_unpacking : 0);
+  clocks += model.wgmma_start + (w.unpacking != 0 ? model.wgmma_unpack_start : 0);
   // A workgroup whose sums are added to others' has one tile: each wave starts anew.
   if (w.cluster_k > 1 || w.slices > 1)
     clocks += clamped(waves, w.cluster_k > 1 ? model.wgmma_exchange : model.wgmma_slices) +

@@ -30,6 +30,17 @@ Plan planned_on_hopper(const char* text, const char* force = "", std::uint32_t m
   return std::move(*plan);
 }
 
+// What the planner says of a row of matmul_wgmma.
+Candidate candidate_on_hopper(const std::string& problem, const std::string& row) {
+  DeviceProfile profile = builtin_target("cuda:sm_90a").value();
+  profile.multiprocessors = 132;
+  const auto plan = make_plan(parse_problem(problem).value(), profile, {.explain = true});
+  REQUIRE_MESSAGE(plan.has_value(), problem << ": " << plan.error().message());
+  const auto found = std::ranges::find(plan->candidates, "matmul_wgmma " + row, &Candidate::name);
+  REQUIRE_MESSAGE(found != plan->candidates.end(), row);
+  return *found;
+}
+
 using Sizes = std::vector<std::uint64_t>;
 using Extents = std::vector<std::uint32_t>;
 
@@ -79,14 +90,9 @@ TEST_CASE("batches that are 2^40 bytes apart have no tensor map") {
 
 TEST_CASE("tiles of whole clusters count as workgroups") {
   const char* problem = "matmul f16 nt 1x1x9 batch=1073741825 a.batch=0 b.batch=0";
-  const auto refusal = [&](const char* row) {
-    const auto plan =
-        make_plan(parse_problem(problem).value(), builtin_target("cuda:sm_90a").value(), {.explain = true});
-    REQUIRE(plan.has_value());
-    return std::ranges::find(plan->candidates, std::string_view(row), &Candidate::name)->refusal;
-  };
-  CHECK(refusal("matmul_wgmma 64x64 1x64 cluster=1x1x4") == "needs 4294967300 workgroups, 2^31 - 1 are possible");
-  CHECK(refusal("matmul_wgmma 64x64 1x64 resident=3") == "");
+  CHECK(candidate_on_hopper(problem, "64x64 1x64 cluster=1x1x4").refusal ==
+        "needs 4294967300 workgroups, 2^31 - 1 are possible");
+  CHECK(candidate_on_hopper(problem, "64x64 1x64 resident=3").refusal == "");
 }
 
 TEST_CASE("a vector of adjacent elements is planned as one along K") {
@@ -158,25 +164,18 @@ TEST_CASE("4-bit weights at multiples of 16 bytes are copied as they are, by pro
   CHECK(constant(sliced, MATMUL_WGMMA_SPEC_STAGES) == 10);
   CHECK(sliced.steps[0].grid[0] == 10 * 36);  // a workgroup has one tile: its stages hold the sums afterwards
   const auto admits = [](const char* problem, const char* row) {
-    const auto explained =
-        make_plan(parse_problem(problem).value(), builtin_target("cuda:sm_90a").value(), {.explain = true});
-    REQUIRE(explained.has_value());
-    const auto candidate = std::ranges::find(explained->candidates, std::string_view(row), &Candidate::name);
-    REQUIRE(candidate != explained->candidates.end());
-    return candidate->refusal.empty();
+    return candidate_on_hopper(problem, row).refusal.empty();
   };
-  for (const char* row : {"matmul_wgmma 128x256 2x64", "matmul_wgmma 96x256 2x128 swapped"}) {
+  for (const char* row : {"128x256 2x64", "96x256 2x128 swapped"}) {
     CHECK_FALSE(admits("matmul f16 nt 256x2304x768 b=q4", row));
     CHECK(admits("matmul f16 nt 256x2304x768", row));
   }
-  CHECK(admits("matmul f16 nt 256x2304x768 b=q4", "matmul_wgmma 256x128 2x64 swapped"));
-  CHECK_FALSE(admits("matmul f16 nt 256x2304x768", "matmul_wgmma 256x128 2x64 swapped"));
+  CHECK(admits("matmul f16 nt 256x2304x768 b=q4", "256x128 2x64 swapped"));
+  CHECK_FALSE(admits("matmul f16 nt 256x2304x768", "256x128 2x64 swapped"));
 }
 
 // Microseconds, NVIDIA H200, CUDA 13.0, 2026-11-30, sectile bench PROBLEM --force ROW.
 TEST_CASE("what 4-bit weights cost follows how many warpgroups of a multiprocessor convert them") {
-  DeviceProfile profile = builtin_target("cuda:sm_90a").value();
-  profile.multiprocessors = 132;
   for (const auto& [problem, row, measured] :
        {std::tuple{"16x8192x8192", "16x64 1x64 swapped resident=2", 20.19},   // one workgroup of one
         std::tuple{"16x28672x4096", "16x64 1x64 swapped resident=2", 29.63},  // two workgroups of one
@@ -186,13 +185,8 @@ TEST_CASE("what 4-bit weights cost follows how many warpgroups of a multiprocess
         std::tuple{"16x4096x4096", "16x64 1x64 swapped cluster=1x1x2", 8.52},
         std::tuple{"16x4096x4096", "16x64 2x64 swapped cluster=1x1x2 slice-k=2", 7.80}}) {
     CAPTURE(std::string(problem) + ' ' + row);
-    const auto explained =
-        make_plan(parse_problem("matmul f16 nt " + std::string(problem) + " b=q4").value(), profile, {.explain = true});
-    REQUIRE(explained.has_value());
-    const auto candidate =
-        std::ranges::find(explained->candidates, "matmul_wgmma " + std::string(row), &Candidate::name);
-    REQUIRE(candidate != explained->candidates.end());
-    CHECK(static_cast<double>(candidate->cost) * 1e-6 == doctest::Approx(measured).epsilon(0.06));
+    const Candidate candidate = candidate_on_hopper(fmt::format("matmul f16 nt {} b=q4", problem), row);
+    CHECK(static_cast<double>(candidate.cost) * 1e-6 == doctest::Approx(measured).epsilon(0.06));
   }
 }
 
@@ -272,17 +266,9 @@ TEST_CASE("f16, bf16 and int8 products use a matrix unit on sm_90a") {
 
 // Of a cluster along M both workgroups are busy while one has a tile: 7 rows of tiles take as long as 8.
 TEST_CASE("the tiles of a cluster that lie beyond the result cost as others do") {
-  DeviceProfile profile = builtin_target("cuda:sm_90a").value();
-  profile.multiprocessors = 132;
-  const auto plan = make_plan(parse_problem("matmul bf16 tn 864x4544x7104").value(), profile, {.explain = true});
-  REQUIRE(plan.has_value());
-  const auto cost = [&](std::string_view name) {
-    const auto at = std::ranges::find(plan->candidates, name, &Candidate::name);
-    REQUIRE(at != plan->candidates.end());
-    return at->cost;
-  };
+  const auto cost = [](const char* row) { return candidate_on_hopper("matmul bf16 tn 864x4544x7104", row).cost; };
   // 126 tiles on 132 multiprocessors, 72 pairs on 66 pairs of them.
-  CHECK(cost("matmul_wgmma 128x256 2x64 cluster=2x1x1") > cost("matmul_wgmma 128x256 2x64") * 3 / 2);
+  CHECK(cost("128x256 2x64 cluster=2x1x1") > cost("128x256 2x64") * 3 / 2);
   CHECK(planned_on_hopper("matmul bf16 tn 864x4544x7104", "matmul_wgmma 128x256 2x64 cluster=2x1x1").steps[0].grid[0] ==
         132);
 }
