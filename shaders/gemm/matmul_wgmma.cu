@@ -233,11 +233,13 @@ __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stag
 
 // ---- results
 
-// The columns are stored 32 at a time. Which of the lane's sums is its column j of block b, of row r of the two.
+// The columns are stored in blocks of 32; the last one may have fewer. Which of the lane's sums is its column j of
+// block b, of row r of the two.
 constexpr uint kBlocks = (kColumns + 31u) / 32u;
 __device__ __forceinline__ constexpr uint sum_of(const uint r, const uint b, const uint j) {
   return 4u * (4u * b + j / 2u) + 2u * r + j % 2u;
 }
+__device__ __forceinline__ uint columns_of(uint b) { return min(kColumns - 32u * b, 32u); }
 // Row r of the two of part p.
 __device__ __forceinline__ uint row_of(uint p, uint r) {
   return 64u * p + threadIdx.x % kWarpgroup / 32u * 16u + 8u * r + threadIdx.x % 32u / 4u;
@@ -245,7 +247,7 @@ __device__ __forceinline__ uint row_of(uint p, uint r) {
 
 // Where the lane's share of block b of row r of part p lies. `row`: the first of the warpgroup's rows in the tile.
 __device__ __forceinline__ Eight eight_of(const Tile& t, uint row, uint p, uint r, uint b) {
-  const uint count = min(kColumns, 32u);
+  const uint count = columns_of(b);
   return kSwapped ? eight_rows(t.m + 32u * b, t.n + row + row_of(p, r) - threadIdx.x % 32u / 4u, count)
                   : eight_columns(t.m + row + row_of(p, r), t.n + 32u * b, count);
 }
@@ -274,7 +276,7 @@ __device__ __forceinline__ constexpr uint block_of_share(const uint share) {
 }
 __device__ __forceinline__ void store_sums_in_pairs(const GemmPush& push, const Tile& t, uint row, const Sums& sums) {
   const Target target = target_of(push, t);
-  constexpr uint together = kOneShare ? 1u : 4u, count = kColumns < 32u ? kColumns : 32u;
+  constexpr uint together = kOneShare ? 1u : 4u;
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
@@ -286,7 +288,7 @@ __device__ __forceinline__ void store_sums_in_pairs(const GemmPush& push, const 
         if (share >= 2u * kBlocks) continue;
         acc_t v[8];
         take_eight(sums, p, r, b, v);
-        finish_pairs(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, count, w[i]);
+        finish_pairs(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, columns_of(b), w[i]);
       }
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
@@ -322,49 +324,101 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
       }
 }
 
-// Adds up what slices and the workgroups along K have summed: each warpgroup stores its sums in its workgroup's memory,
-// and of the blocks of columns each that has these rows adds a share over all of them, in their order. The stages are
-// free: a workgroup has one tile.
-constexpr bool kAdded = kClusterK > 1u || kSlices > 1u;
-__device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster, uint memory,
-                                            uint row, const Sums& sums, uint consumer) {
-  static_assert(!kAdded || kTileM * kTileN * kSlices * 4u <= kStages * kStepBytes);
-  // orders all products' reads of the stages before the stores
-  named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
-  constexpr uint bytes = kParts * kSums * kWarpgroup * 4u;   // of a warpgroup's sums
-  const uint slice = consumer / kRowGroups;
-  const uint own = memory + consumer % kRowGroups * bytes + threadIdx.x % kWarpgroup * 4u;
+// Adds up what slices and the workgroups along K have summed. The participants are the warpgroups that have the same
+// rows and columns of the result. A unit is a block of one row of the two. Each participant adds up and stores every
+// kParticipants-th unit, and sends its own sums of all others to those who store them. They are received where the
+// stages were: a workgroup has one tile.
+// Method: reduce-scatter (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH",
+// 2005) by asynchronous stores to the workgroup memory of the cluster (PTX ISA, "st.async").
+constexpr uint kParticipants = kClusterK * kSlices;
+constexpr bool kAdded = kParticipants > 1u;
+constexpr uint kUnits = kParts * 2u * kBlocks, kOwnUnits = (kUnits + kParticipants - 1u) / kParticipants;
+constexpr uint kUnitWords = MATMUL_WGMMA_UNIT_WORDS(kColumns);   // of a lane
+// Bytes of a unit of all row groups, and what this workgroup receives.
+constexpr uint kUnitBytes = kRowGroups * kWarpgroup * kUnitWords * 4u;
+__device__ __forceinline__ uint received_bytes(const Cluster& cluster) {
+  uint units = 0u;
 #pragma unroll
-  for (uint p = 0u; p < kParts; ++p)
+  for (uint s = 0u; s < kSlices; ++s) units += (kUnits + kParticipants - 1u - cluster.k * kSlices - s) / kParticipants;
+  return units * (kParticipants - 1u) * kUnitBytes;
+}
+__device__ __forceinline__ uint sums_barrier_of(const Stages& s) { return s.barriers + 16u * kStages; }
+
+// Where `to` receives its unit `i` from `from`, at its workgroup.
+__device__ __forceinline__ uint received_at(const Stages& stages, uint from, uint to, const uint i, uint row_group) {
+  const uint sender = from < to ? from : from - 1u;
+  return stages.memory + ((to % kSlices * (kParticipants - 1u) + sender) * kOwnUnits + i) * kUnitBytes +
+         row_group * kWarpgroup * kUnitWords * 4u + threadIdx.x % kWarpgroup * 16u;
+}
+__device__ __forceinline__ void send_unit(const Stages& stages, const Cluster& cluster, uint place, uint to,
+                                          const acc_t (&v)[8]) {
 #pragma unroll
-    for (uint i = 0u; i < kSums; ++i)
-      store_shared_word(own + slice * kRowGroups * bytes + (p * kSums + i) * kWarpgroup * 4u, word_of(sums[p][i]));
-  // orders all warpgroups' stores of sums before their loads
-  if (kClusterK > 1u) cluster_barrier();
+  for (uint j = 0u; j < kUnitWords; j += 4u) {
+    const uvec4 words = {{word_of(v[j]), word_of(v[j + 1u]), word_of(v[j + 2u]), word_of(v[j + 3u])}};
+    const uint at = place + j * kWarpgroup * 4u;
+    if (kClusterK > 1u)
+      send_words(at, rank_of(cluster.m, cluster.n, to / kSlices), sums_barrier_of(stages), words);
+    else store_place(at, 16u, words);
+  }
+}
+__device__ __forceinline__ void add_unit(uint place, acc_t (&v)[8]) {
+#pragma unroll
+  for (uint j = 0u; j < kUnitWords; j += 4u) {
+    const uvec4 words = load_place(place + j * kWarpgroup * 4u, 16u);
+#pragma unroll
+    for (uint e = 0u; e < 4u; ++e) v[j + e] = plus(v[j + e], acc_of(words[e]));
+  }
+}
+
+__device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster,
+                                            const Stages& stages, uint row, const Sums& sums, uint consumer) {
+  static_assert(!kAdded || MATMUL_WGMMA_RECEIVED_BYTES(kColumns, kSubM, kRowGroups, kParticipants, kSlices) <=
+                               kStages * kStepBytes);
+  const uint own = cluster.k * kSlices + consumer / kRowGroups, row_group = consumer % kRowGroups;
+  // orders all products' reads of the stages, which are done, before what is sent there by any participant
+  if (kClusterK > 1u) meet_cluster();
   else named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
-  const Target target = target_of(push, t);
-#pragma unroll 1
-  for (uint unit = cluster.k * kSlices + slice; unit < kParts * 2u * kBlocks; unit += kClusterK * kSlices) {
-    const uint b = unit % kBlocks, r = unit / kBlocks % 2u, p = unit / kBlocks / 2u;
-    acc_t v[8];
+  acc_t mine[kOwnUnits][8];
 #pragma unroll
-    for (uint j = 0u; j < 8u; ++j) {
-      v[j] = 0;
-      const uint sum = sum_of(r, b, j);
-      if (sum >= kSums) continue;
+  for (uint i = 0u; i < kOwnUnits; ++i)
 #pragma unroll
-      for (uint k = 0u; k < kClusterK; ++k)
+    for (uint to = 0u; to < kParticipants; ++to) {
+      const uint unit = i * kParticipants + to;
+      if (unit >= kUnits) continue;
+      acc_t v[8];
+      take_eight(sums, unit / kBlocks / 2u, unit / kBlocks % 2u, unit % kBlocks, v);
 #pragma unroll
-        for (uint s = 0u; s < kSlices; ++s) {
-          const uint from = own + s * kRowGroups * bytes + (p * kSums + sum) * kWarpgroup * 4u;
-          v[j] = plus(v[j], acc_of(kClusterK > 1u
-                                       ? load_at(from, (k * kClusterN + cluster.n) * kClusterM + cluster.m)
-                                       : load_place(from, 4u)[0]));
-        }
+      for (uint j = 0u; j < 8u; ++j)
+        if (to == own) mine[i][j] = v[j];
+      if (to != own) send_unit(stages, cluster, received_at(stages, own, to, i, row_group), to, v);
     }
-    const Eight at = eight_of(t, row, p, r, b);
-    gather_eight(v);
-    store_eight(push, target, at, v, load_eight_addends(push, target, at));
+  const Target target = target_of(push, t);
+  constexpr uint together = kHasAddends ? 4u : 1u;   // units whose addends are in flight at a time
+#pragma unroll
+  for (uint first = 0u; first < kOwnUnits; first += together) {
+    EightAddends addends[together];
+    Eight at[together];
+#pragma unroll
+    for (uint i = 0u; i < together; ++i) {
+      const uint unit = (first + i) * kParticipants + own;
+      at[i] = eight_of(t, row, unit / kBlocks / 2u, unit / kBlocks % 2u, unit % kBlocks);
+      if (first + i >= kOwnUnits || unit >= kUnits) at[i].stored = false;
+      addends[i] = load_eight_addends(push, target, at[i]);
+    }
+    if (first == 0u) {
+      // orders what the others have sent before its loads
+      if (kClusterK > 1u) await_phase(sums_barrier_of(stages), 0u);
+      else named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
+    }
+#pragma unroll
+    for (uint i = 0u; i < together; ++i) {
+      if (first + i >= kOwnUnits || (first + i) * kParticipants + own >= kUnits) continue;
+#pragma unroll
+      for (uint from = 0u; from < kParticipants; ++from)
+        if (from != own) add_unit(received_at(stages, from, own, first + i, row_group), mine[(first + i) % kOwnUnits]);
+      gather_eight(mine[(first + i) % kOwnUnits]);
+      store_eight(push, target, at[i], mine[(first + i) % kOwnUnits], addends[i]);
+    }
   }
 }
 
@@ -399,7 +453,7 @@ __device__ __forceinline__ void consume(const GemmPush& push, const Cluster& clu
         multiply_steps(stages, cluster, row, steps, sums);
     }
     if (kPingpong != 0u) come_to_barrier(kFirstTurn + (consumer ^ 1u), kTurn);
-    SECTILE_IF_CONSTEXPR (kAdded) store_added(push, t, cluster, stages.memory, row, sums, consumer);
+    SECTILE_IF_CONSTEXPR (kAdded) store_added(push, t, cluster, stages, row, sums, consumer);
     else SECTILE_IF_CONSTEXPR (kOutPairs && !kSwapped) store_sums_in_pairs(push, t, row, sums);
     else store_sums(push, t, row, sums);
   }
@@ -416,21 +470,25 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident)
       make_barrier(stages.barriers + 16u * i, kFillers);
       make_barrier(stages.barriers + 16u * i + 8u, kReleases);
     }
+    if (kClusterK > 1u) {
+      make_barrier(sums_barrier_of(stages), 1u);
+      arrive_expecting(sums_barrier_of(stages), received_bytes(cluster));
+    }
     publish_barriers();
   }
-  // orders the making of the barriers before their use, by other workgroups too
-  if (kCluster > 1u) meet_cluster();
+  // orders the making of the barriers before their use, by other workgroups too (those along K meet in store_added)
+  if (kClusterM * kClusterN > 1u) meet_cluster();
   else __syncthreads();
   if (threadIdx.x < kWarpgroup) {
     SECTILE_WITH(keep_registers, kProducerRegisters)();
     produce(push, cluster, stages MAP_ARGUMENTS);
-    if (kClusterK > 1u) cluster_barrier();   // that of store_added
+    if (kClusterK > 1u) meet_cluster();   // that of store_added
   } else {
     SECTILE_WITH(take_registers, kConsumerRegisters)();
     consume(push, cluster, stages, warp_uniform(threadIdx.x / kWarpgroup - 1u));
   }
-  // The memory of a workgroup stays until the others' copies, arrivals and loads are done.
-  if (kCluster > 1u) meet_cluster();
+  // The memory of a workgroup stays until the others' copies and arrivals are done. It waits itself for sums.
+  if (kClusterM * kClusterN > 1u) meet_cluster();
 }
 #undef MAP_A_PARAMETER   // all variants are one source where they are emulated
 #undef MAP_A_POINTER

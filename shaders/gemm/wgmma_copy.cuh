@@ -46,9 +46,8 @@ constexpr uint kProducerRegisters =
     !kTrade ? 0u : kStaged ? (kConsumers == 3u ? 80u : 104u) : kPackedB ? 56u : kConsumers == 3u ? 32u : 40u;
 constexpr uint kConsumerRegisters = !kTrade ? 0u : (kAllRegisters - kProducerRegisters) / kConsumers;
 
-__device__ __forceinline__ uint rank_in(const Cluster& cluster, uint m, uint n) {
-  return (cluster.k * kClusterN + n) * kClusterM + m;
-}
+__device__ __forceinline__ uint rank_of(uint m, uint n, uint k) { return (k * kClusterN + n) * kClusterM + m; }
+__device__ __forceinline__ uint rank_in(const Cluster& cluster, uint m, uint n) { return rank_of(m, n, cluster.k); }
 // The calling warp has read the stage: tells those whose copies fill it.
 __device__ __forceinline__ void release(const Stages& stage, const Cluster& cluster) {
   const uint lane = threadIdx.x % 32u;

@@ -53,20 +53,14 @@ __device__ __forceinline__ uint cluster_rank() {
 __device__ __forceinline__ void meet_cluster() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }
-// The same; orders what they did with workgroup memory.
-__device__ __forceinline__ void cluster_barrier() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-// Stores a word to workgroup memory by its address.
-__device__ __forceinline__ void store_shared_word(uint address, uint v) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(v) : "memory");
-}
-// A word at the same place in the memory of workgroup `rank`.
-__device__ __forceinline__ uint load_at(uint address, uint rank) {
-  uint there, v;
-  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(there) : "memory");
-  return v;
+// Stores 16 bytes at this address in the memory of workgroup `rank`. They count as bytes that its barrier expects; who
+// has waited for the phase sees them.
+__device__ __forceinline__ void send_words(uint address, uint rank, uint barrier, const uvec4& v) {
+  asm volatile(
+      "{\n .reg .b32 there, done;\n mapa.shared::cluster.u32 there, %0, %2;\n"
+      " mapa.shared::cluster.u32 done, %1, %2;\n"
+      " st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [there], {%3, %4, %5, %6}, [done];\n}"
+      ::"r"(address), "r"(barrier), "r"(rank), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
 }
 
 // ---- warpgroups

@@ -174,6 +174,7 @@ void run_cluster(Kernel& kernel, uint3 first) {
   machine.cluster.assign(together, {});
   machine.cluster_barrier = {};
   machine.copies.clear();
+  machine.sent.clear();
   for (unsigned rank = 0; rank < together; ++rank) {
     Workgroup& group = machine.cluster[rank];
     group.block = {first.x + rank, first.y, first.z};

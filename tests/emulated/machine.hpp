@@ -108,6 +108,12 @@ struct BoxCopy {
   unsigned ranks = 0;  // a bit for each workgroup of the cluster that gets it
 };
 
+// Words that an invocation sent to another workgroup, and that have not landed.
+struct SentWords {
+  std::array<unsigned, 4> words;
+  unsigned address, rank, barrier;
+};
+
 struct Machine {
   const Step* step = nullptr;
   Kernel* kernel = nullptr;
@@ -125,6 +131,7 @@ struct Machine {
   std::vector<Workgroup> cluster;
   CountedBarrier cluster_barrier;
   std::vector<BoxCopy> copies;
+  std::vector<SentWords> sent;
   unsigned order = 0;
   bool backwards = false, at_once = false;  // at_once: a copy of a box lands when it is begun
   Fiber* running = nullptr;
@@ -142,7 +149,8 @@ struct Machine {
 inline Machine machine;
 
 void switch_to_scheduler();
-// Lets one copy of a box land; false: there is none.
+// Lets one copy of a box land, or all words that were sent; false: there is none.
 bool land_copy();
+void land_sent();
 
 }  // namespace sectile::emulated

@@ -187,7 +187,7 @@ void trade_registers(unsigned count, bool takes) {
 // ---- clusters
 
 unsigned cluster_rank() { return machine.running->rank; }
-void cluster_barrier() {
+void meet_cluster() {
   if (come(machine.cluster_barrier, machine.invocations())) {
     for (Workgroup& group : machine.cluster)
       for (auto& [address, barrier] : group.barriers) barrier.met = barrier.published;
@@ -196,11 +196,21 @@ void cluster_barrier() {
   machine.cluster_barrier.waiting.push_back(machine.running);
   switch_to_scheduler();
 }
-void store_shared_word(unsigned address, unsigned v) { store_requested(address, &v, sizeof v); }
-unsigned load_at(unsigned address, unsigned rank) {
-  unsigned v = 0;
-  std::memcpy(&v, place(workgroup_at(rank), address, sizeof v, false), sizeof v);
-  return v;
+void send_words(unsigned address, unsigned rank, unsigned barrier, std::array<unsigned, 4> words) {
+  check_met(rank, barrier);
+  for (const bool copied : {false, true}) make_unreadable(workgroup_at(rank), address, sizeof words, copied);
+  machine.sent.push_back({words, address, rank, barrier});
+  if (machine.at_once) land_sent();
+}
+void land_sent() {
+  for (const SentWords& sent : machine.sent) {
+    Workgroup& group = workgroup_at(sent.rank);
+    std::memcpy(place(group, sent.address, sizeof sent.words, false), sent.words.data(), sizeof sent.words);
+    PhaseBarrier& barrier = barrier_at(group, sent.barrier, true);
+    barrier.bytes -= sizeof sent.words;
+    end_phase_if_complete(barrier);
+  }
+  machine.sent.clear();
 }
 
 // ---- copies of boxes
@@ -275,7 +285,11 @@ void copy_box(unsigned rank, unsigned to, const TensorMap& map, const int (&c)[5
 }
 
 bool land_copy() {
-  if (machine.copies.empty()) return false;
+  if (machine.copies.empty()) {
+    const bool landed = !machine.sent.empty();
+    land_sent();
+    return landed;
+  }
   const BoxCopy copy = machine.copies.back();
   machine.copies.pop_back();
   land(copy);

@@ -34,10 +34,12 @@ void named_barrier(unsigned number, unsigned invocations);
 // ---- clusters
 
 unsigned cluster_rank();
-void cluster_barrier();
-inline void meet_cluster() { cluster_barrier(); }
-void store_shared_word(unsigned address, unsigned v);
-unsigned load_at(unsigned address, unsigned rank);
+void meet_cluster();
+void send_words(unsigned address, unsigned rank, unsigned barrier, std::array<unsigned, 4> words);
+template <class V>
+void send_words(unsigned address, unsigned rank, unsigned barrier, const V& v) {
+  send_words(address, rank, barrier, std::array<unsigned, 4>{v[0], v[1], v[2], v[3]});
+}
 
 // ---- warps
 

@@ -58,7 +58,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
                           f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
                           f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58,
-                          f59, f60] = c;
+                          f59, f60, f61, f62] = c;
   visit("clock_picoseconds", c.clock_picoseconds, {1, FittedTo::matmuls});
   visit("latency", c.latency, {1, FittedTo::matmuls});
   visit("latency_pipelined", c.latency_pipelined, {1, FittedTo::matmuls});
@@ -74,6 +74,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("matrix_rate", c.matrix_rate, {1, FittedTo::nothing});
   visit("wgmma_rate", c.wgmma_rate, {1, FittedTo::nothing});
   visit("wgmma_bytes", c.wgmma_bytes, {1, FittedTo::matmuls});
+  visit("wgmma_busy_bytes", c.wgmma_busy_bytes, {1, FittedTo::matmuls});
   visit("wgmma_latency", c.wgmma_latency, {1, FittedTo::matmuls});
   visit("wgmma_start", c.wgmma_start, {1, FittedTo::matmuls});
   visit("wgmma_stored", c.wgmma_stored, {1, FittedTo::matmuls});
@@ -110,6 +111,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("wgmma_epilogue_permille", c.wgmma_epilogue_permille, {0, FittedTo::matmuls});
   visit("wgmma_activation_permille", c.wgmma_activation_permille, {0, FittedTo::matmuls});
   visit("wgmma_addends_permille", c.wgmma_addends_permille, {0, FittedTo::matmuls});
+  visit("wgmma_together", c.wgmma_together, {0, FittedTo::matmuls});
   visit("wgmma_unpack_start", c.wgmma_unpack_start, {0, FittedTo::matmuls});
   visit("wgmma_lone_permille", c.wgmma_lone_permille, {1, FittedTo::matmuls});
   visit("wgmma_three_permille", c.wgmma_three_permille, {1, FittedTo::matmuls});
@@ -118,7 +120,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("wgmma_narrow_permille", c.wgmma_narrow_permille, {0, FittedTo::matmuls});
   visit("wgmma_swapped_permille", c.wgmma_swapped_permille, {1, FittedTo::matmuls});
   visit("wgmma_memory_permille", c.wgmma_memory_permille, {0, FittedTo::matmuls});
-  visit("wgmma_quad_permille", c.wgmma_quad_permille, {1, FittedTo::matmuls});
+  visit("wgmma_clustered_permille", c.wgmma_clustered_permille, {1, FittedTo::matmuls});
 }
 
 template <class C, class F>

@@ -71,6 +71,7 @@ struct GemmGpuCost {
   std::uint32_t mma_copy;             // the same of 4 bytes an invocation, copied or turned
   std::uint32_t wgmma_rate;           // the same of warpgroups' products
   std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
+  std::uint32_t wgmma_busy_bytes;     // the same while all multiprocessors copy
   std::uint32_t wgmma_latency;        // from the start of a step's copies until they are there
   std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
   std::uint32_t wgmma_stored;         // elements of the result stored in 16 clocks, while nothing is multiplied
@@ -108,17 +109,18 @@ struct GemmGpuCost {
   // Of the same, where nothing else is multiplied beside it: added for an activation beyond ReLU; for a residual or C.
   std::uint32_t wgmma_activation_permille;
   std::uint32_t wgmma_addends_permille;
+  std::uint32_t wgmma_together;      // added to wgmma_start where workgroups copy operands together
   std::uint32_t wgmma_unpack_start;  // added to wgmma_start where warpgroups convert 4-bit weights
   // Factors on wgmma_unpacked where a multiprocessor has one warpgroup that converts, and three or more: two hide part
   // of each other's waiting.
   std::uint32_t wgmma_lone_permille;
   std::uint32_t wgmma_three_permille;
-  std::uint32_t wgmma_bf16_permille;      // the same where they become bf16
-  std::uint32_t wgmma_unhidden_permille;  // of it, what products do not hide
-  std::uint32_t wgmma_narrow_permille;    // of a tile's stores, added for each access of a run beyond its first
-  std::uint32_t wgmma_swapped_permille;   // factor on a swapped row's stores
-  std::uint32_t wgmma_memory_permille;    // of the shorter of the DRAM's and the multiprocessors' time, not hidden
-  std::uint32_t wgmma_quad_permille;      // of the clusters of four that the multiprocessors could hold
+  std::uint32_t wgmma_bf16_permille;       // the same where they become bf16
+  std::uint32_t wgmma_unhidden_permille;   // of it, what products do not hide
+  std::uint32_t wgmma_narrow_permille;     // of a tile's stores, added for each access of a run beyond its first
+  std::uint32_t wgmma_swapped_permille;    // factor on a swapped row's stores
+  std::uint32_t wgmma_memory_permille;     // of the shorter of the DRAM's and the multiprocessors' time, not hidden
+  std::uint32_t wgmma_clustered_permille;  // of the multiprocessors that clusters of more than two workgroups use
 };
 
 // Picoseconds of one core of a CPU.

@@ -85,14 +85,11 @@ std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const
                                            1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
 }
 
-// Workgroups of matmul_wgmma that run at the same time, of those along K only one. Of clusters of four the device holds
-// fewer than its multiprocessors could: they do not cross its partitions.
+// Workgroups of matmul_wgmma that run at the same time, of those along K only one.
 std::uint64_t warpgroup_places(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
   const auto& w = d.warpgroups;
-  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
-  std::uint64_t clusters = std::max<std::uint64_t>(1, multiprocessors / w.cluster());
-  if (w.cluster() == 4) clusters = std::max<std::uint64_t>(1, clusters * numbers.gemm.wgmma_quad_permille / 1000);
-  return clusters * w.cluster_m * w.cluster_n;
+  return clusters_at_once(numbers, d, c.profile.multiprocessors.value_or(numbers.multiprocessors)) * w.cluster_m *
+         w.cluster_n;
 }
 
 // The stores of one tile, on average: narrow accesses are made for elements inside the result only.
@@ -112,15 +109,14 @@ std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, c
   return d.warpgroups.swapped ? clocks * model.wgmma_swapped_permille / 1000 : clocks;
 }
 
-// What an epilogue takes besides, of one tile: instructions, and loads that are waited for. The workgroups of a cluster
-// along K have shares of it.
+// What an epilogue takes besides, of one tile: instructions, and loads that are waited for.
 std::uint64_t warpgroup_epilogue(const GemmContext& c, const GemmGpuCost& model, const GemmConfig& d) {
   if (d.splits > 1) return 0;
   constexpr std::uint32_t kAddends = GEMM_EPILOGUE_RESIDUAL | GEMM_EPILOGUE_C;
   const bool activation = c.gemm.activation != Activation::none && c.gemm.activation != Activation::relu;
   const std::uint64_t permille = (activation ? model.wgmma_activation_permille : 0) +
                                  ((c.epilogue & kAddends) != 0 ? model.wgmma_addends_permille : 0);
-  return std::uint64_t{16} * d.tile_m * d.tile_n / model.wgmma_stored * permille / 1000 / d.warpgroups.cluster_k;
+  return std::uint64_t{16} * d.tile_m * d.tile_n / model.wgmma_stored * permille / 1000;
 }
 
 // The factor on wgmma_unpacked where so many warpgroups of a multiprocessor convert weights.
@@ -135,15 +131,20 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const GemmGpuCost& model = numbers.gemm;
   const auto& w = d.warpgroups;
   const std::uint64_t tiles = gemm_cluster_tiles(c, d) * d.splits * gemm_batches(c);
-  const std::uint64_t waves = ceil_div(tiles, warpgroup_places(c, numbers, d));  // of one tile per multiprocessor
+  const std::uint64_t places = warpgroup_places(c, numbers, d);
+  const std::uint64_t waves = ceil_div(tiles, places);  // of one tile per multiprocessor
   const std::uint64_t steps =
       ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), std::uint64_t{d.splits} * w.cluster_k);
   const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, numbers, d);
   const std::uint64_t load =
       std::uint64_t{w.copied} * model.wgmma_copied + std::uint64_t{w.converted} * model.wgmma_converted;
   const std::uint64_t loaded = load != 0 ? model.wgmma_loaded : 0;
+  // The L2 hands out less to each multiprocessor the more of them are busy.
+  const std::uint64_t bytes = d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
+  const std::uint64_t busy = std::min(std::min(tiles, places) * w.cluster_k, multiprocessors);
   const std::uint64_t copy =
-      d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) / model.wgmma_bytes;
+      std::max(bytes / model.wgmma_bytes, bytes * busy / multiprocessors / model.wgmma_busy_bytes);
   // A conversion to bf16 goes through floats.
   const std::uint64_t unpack_by_two = std::uint64_t{w.unpacking} * model.wgmma_unpacked *
                                       (c.type == SECTILE_TYPE_BF16 ? model.wgmma_bf16_permille : 1000) / 1000;
@@ -155,13 +156,15 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
   std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));
-  // Where several workgroups or warpgroups take turns, one stores while another multiplies, but for the last.
-  const std::uint64_t stored = warpgroup_stores(c, model, d, tiles);
+  // Where several workgroups or warpgroups take turns, one stores while another multiplies, but for the last. The
+  // workgroups of a cluster along K have shares of the stores.
+  const std::uint64_t stored = warpgroup_stores(c, model, d, tiles) / w.cluster_k;
   clocks += w.overlapped || w.resident > 1
                 ? stored + clamped(waves - 1, stored * model.wgmma_overlapped_permille / 1000)
                 : clamped(waves, stored);
-  clocks += clamped(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d));
+  clocks += clamped(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d) / w.cluster_k);
   clocks += model.wgmma_start + (w.unpacking != 0 ? model.wgmma_unpack_start : 0);
+  if (w.cluster_m * w.cluster_n > 1) clocks += model.wgmma_together;
   // A workgroup whose sums are added to others' has one tile: each wave starts anew.
   if (w.cluster_k > 1 || w.slices > 1)
     clocks += clamped(waves, w.cluster_k > 1 ? model.wgmma_exchange : model.wgmma_slices) +
@@ -179,6 +182,14 @@ std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::
                        .invocations = p.max_invocations_per_multiprocessor.value_or(2048),
                        .most_workgroups = c.model.gemm.most_resident,
                        .reserved_bytes = c.model.gemm.reserved_bytes});
+}
+
+// Pairs have the multiprocessors' own pairs. Larger clusters do not cross the device's partitions, whose
+// multiprocessors they do not divide.
+std::uint64_t clusters_at_once(const CostModel& model, const GemmConfig& d, std::uint64_t multiprocessors) {
+  const std::uint64_t usable =
+      d.warpgroups.cluster() > 2 ? multiprocessors * model.gemm.wgmma_clustered_permille / 1000 : multiprocessors;
+  return std::max<std::uint64_t>(1, usable / d.warpgroups.cluster());
 }
 
 std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {

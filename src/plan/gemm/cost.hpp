@@ -10,6 +10,9 @@ namespace sectile::detail {
 // Workgroups of so many invocations that a multiprocessor of the device holds at a time; at least 1.
 std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::uint32_t workgroup) noexcept;
 
+// Clusters of matmul_wgmma that so many multiprocessors hold at a time, one workgroup each.
+std::uint64_t clusters_at_once(const CostModel& model, const GemmConfig& d, std::uint64_t multiprocessors);
+
 // A candidate's cost in picoseconds with a model's numbers, without a correction; see cost.cpp.
 std::int64_t gemm_cost(const GemmContext& c, const CostModel& model, const GemmConfig& d);
 

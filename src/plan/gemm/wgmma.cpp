@@ -1,5 +1,6 @@
 // matmul_wgmma: a warpgroup that copies tiles to workgroup memory, and warpgroups that multiply them (CUDA, sm_90a).
 #include "context.hpp"
+#include "cost.hpp"
 #include "split.hpp"
 
 #include "gemm/matmul_wgmma.abi.h"
@@ -20,6 +21,7 @@ struct Row {
   std::uint32_t slices = 1;    // warpgroups that have the same rows, and take steps of K in turns
   bool swapped = false;        // the products are B's with A: their rows are columns of the result
   bool weights = false;        // for 4-bit weights that are converted in registers only
+  bool fit = false;            // tile_m is the most rows of a tile; see row_of()
   ShapeGeneric generic = ShapeGeneric::kNo;
 
   constexpr std::uint32_t sub_m() const { return (swapped ? tile_n : tile_m) / (pingpong ? 1 : consumers / slices); }
@@ -57,11 +59,11 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 2},
     {.tile_m = 64, .tile_n = 64, .consumers = 1, .cluster_k = 4},
     {.tile_m = 128, .tile_n = 32, .cluster_k = 4},
-    {.tile_m = 224, .tile_n = 128, .swapped = true},
-    {.tile_m = 192, .tile_n = 128, .swapped = true},
-    {.tile_m = 160, .tile_n = 128, .swapped = true},
-    {.tile_m = 96, .tile_n = 128, .swapped = true},
-    {.tile_m = 96, .tile_n = 256, .swapped = true},
+    {.tile_m = 224, .tile_n = 128, .swapped = true, .fit = true},
+    {.tile_m = 192, .tile_n = 128, .swapped = true, .fit = true},
+    {.tile_m = 160, .tile_n = 128, .swapped = true, .fit = true},
+    {.tile_m = 96, .tile_n = 128, .swapped = true, .fit = true},
+    {.tile_m = 96, .tile_n = 256, .swapped = true, .fit = true},
     {.tile_m = 32, .tile_n = 128, .swapped = true},
     {.tile_m = 32, .tile_n = 128, .cluster_k = 2, .swapped = true},
     {.tile_m = 32, .tile_n = 128, .cluster_k = 4, .swapped = true},
@@ -71,8 +73,14 @@ constexpr Row kTable[] = {
     {.tile_m = 16, .tile_n = 128, .cluster_k = 4, .swapped = true},
     {.tile_m = 16, .tile_n = 64, .consumers = 1, .resident = 2, .swapped = true},
     {.tile_m = 16, .tile_n = 64, .consumers = 1, .cluster_k = 2, .swapped = true},
-    {.tile_m = 160, .tile_n = 128, .cluster_k = 2, .swapped = true},
-    {.tile_m = 96, .tile_n = 128, .cluster_k = 2, .swapped = true},
+    {.tile_m = 160, .tile_n = 128, .cluster_k = 2, .swapped = true, .fit = true},
+    {.tile_m = 96, .tile_n = 128, .cluster_k = 2, .swapped = true, .fit = true},
+    {.tile_m = 160, .tile_n = 64, .consumers = 1, .cluster_n = 4, .swapped = true, .fit = true},
+    {.tile_m = 160, .tile_n = 128, .cluster_m = 2, .cluster_n = 2, .swapped = true, .fit = true},
+    {.tile_m = 224, .tile_n = 128, .cluster_m = 2, .swapped = true, .fit = true},
+    {.tile_m = 128, .tile_n = 128, .cluster_n = 2, .swapped = true, .fit = true},
+    {.tile_m = 160, .tile_n = 256, .cluster_n = 2, .swapped = true, .fit = true},
+    {.tile_m = 128, .tile_n = 128, .cluster_n = 2, .cluster_k = 2, .swapped = true, .fit = true},
     {.tile_m = 256, .tile_n = 128, .swapped = true, .weights = true},
     {.tile_m = 128, .tile_n = 128, .swapped = true, .weights = true},
     {.tile_m = 128, .tile_n = 128, .cluster_k = 2, .swapped = true, .weights = true},
@@ -87,10 +95,12 @@ constexpr Row kTable[] = {
     {.tile_m = 16, .tile_n = 64, .cluster_k = 2, .slices = 2, .swapped = true, .weights = true},
 };
 // clang-format on
-// Copies of an operand that is contiguous across K, and items that invocations load, fill no other tile.
+// Tiles that copies of an operand that is contiguous across K fill.
+constexpr bool whole(std::uint32_t tile) { return tile == 16 || tile % 32 == 0; }
+// A workgroup's share of a copy is whole groups of 8 rows.
 static_assert(std::ranges::all_of(kTable, [](const Row& r) {
-  const auto filled = [](std::uint32_t tile) { return tile == 16 || tile % 32 == 0; };
-  return filled(r.tile_m) && filled(r.tile_n);
+  return whole(r.tile_m) && whole(r.tile_n) && r.tile_m / r.cluster_n % 8 == 0 && r.tile_n / r.cluster_m % 8 == 0 &&
+         (r.swapped || !r.fit);
 }));
 
 bool integer_across(const GemmContext& c, bool b) { return c.integer() && !c.along_k(b); }
@@ -118,6 +128,19 @@ bool packed(const GemmContext& c) {
   return c.b_type == SECTILE_TYPE_Q4 && c.gemm.b_align % 16 == 0 && batches_fit(c.gemm, true) && !mapless(c, false);
 }
 bool staged(const GemmContext& c, bool b) { return mapless(c, b) && !(b && packed(c)); }
+
+// The row for this problem. Where a tensor map copies A along K, a tile may have any multiple of 16 rows: as few as
+// divide M into no more tiles.
+Row row_of(const GemmContext& c, std::uint32_t row) {
+  Row r = kTable[row];
+  if (!r.fit || mapless(c, false) || !c.along_k(false)) return r;
+  constexpr std::uint64_t kFewestRows = 32;
+  const auto m = static_cast<std::uint64_t>(c.gemm.m);
+  const std::uint64_t tiles = ceil_div(ceil_div(m, r.tile_m), r.cluster_m) * r.cluster_m;
+  const std::uint64_t unit = std::max(16u, 8 * r.cluster_n);
+  r.tile_m = static_cast<std::uint32_t>(std::max(kFewestRows, ceil_div(ceil_div(m, tiles), unit) * unit));
+  return r;
+}
 
 std::uint32_t line_k_of(const GemmContext& c) { return MATMUL_WGMMA_LINE / type_bytes(c.type); }
 
@@ -167,12 +190,14 @@ std::uint32_t room_of(const GemmContext& c, const Row& r) {
       c.profile.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.dynamic_workgroup_memory) / r.resident -
           kReserved);
 }
-// Sums of slices and of the workgroups along K lie where the stages were.
+// Sums that a workgroup receives from other slices and workgroups along K lie where the stages were.
 std::uint32_t sums_bytes(const Row& r) {
-  return r.cluster_k > 1 || r.slices > 1 ? r.tile_m * r.tile_n * r.slices * 4 : 0;
+  return MATMUL_WGMMA_RECEIVED_BYTES(r.swapped ? r.tile_m : r.tile_n, r.sub_m(), r.consumers / r.slices,
+                                     r.cluster_k * r.slices, r.slices);
 }
 
 constexpr std::uint32_t kMostStages = 12;
+constexpr std::uint32_t kStageBarriers = MATMUL_WGMMA_BARRIER_BYTES(1) - MATMUL_WGMMA_BARRIER_BYTES(0);
 constexpr std::uint32_t kFewestPacked = 4;  // of packed weights: one for each warp that takes turns at copying
 
 // Of packed weights: the longest steps of which enough fit, an equal number for each slice. What a step costs besides
@@ -180,10 +205,11 @@ constexpr std::uint32_t kFewestPacked = 4;  // of packed weights: one for each w
 Memory packed_memory_of(const GemmContext& c, const Row& r) {
   for (const std::uint32_t parts : {4u, 2u, 1u}) {
     const std::uint32_t step = r.tile_m * MATMUL_WGMMA_LINE * parts + MATMUL_WGMMA_PACKED_BYTES(r.tile_n, parts);
-    const std::uint32_t fit = std::min(kMostStages, room_of(c, r) / (step + MATMUL_WGMMA_BARRIER_BYTES(1)));
+    const std::uint32_t fit =
+        std::min(kMostStages, (room_of(c, r) - MATMUL_WGMMA_BARRIER_BYTES(0)) / (step + kStageBarriers));
     const std::uint32_t stages = fit / r.slices * r.slices;
     if (stages < std::max(kFewestPacked, 3 * r.slices) || stages * step < sums_bytes(r)) continue;
-    return {stages, 1, stages * (step + MATMUL_WGMMA_BARRIER_BYTES(1)), parts};
+    return {stages, 1, stages * step + MATMUL_WGMMA_BARRIER_BYTES(stages), parts};
   }
   return {};
 }
@@ -214,7 +240,7 @@ Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads
 // Packed weights are bytes to a tensor map, two elements each.
 TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bool b) {
   const Gemm& g = c.gemm;
-  const Row& r = kTable[d.row];
+  const Row r = row_of(c, d.row);
   const bool weights = b && packed(c);
   const std::uint32_t element = weights ? 1 : type_bytes(c.type), each = weights ? 2 : 1;
   const bool along_k = c.along_k(b);
@@ -240,21 +266,21 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
 
 // Tiles of all workgroups of a cluster are computed together; the grid has as many workgroups as run at the same time.
 void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
-  const Row& r = kTable[d.row];
+  const Row r = row_of(c, d.row);
   for (const bool b : {false, true})
     if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, d, step, b));
   const std::uint64_t tiles =
       gemm_cluster_tiles(c, d) / (r.cluster_m * r.cluster_n) * d.splits * static_cast<std::uint64_t>(c.gemm.batch);
   // On a device whose multiprocessors are not known each cluster has one tile.
-  const std::uint64_t places = std::uint64_t{c.profile.multiprocessors.value_or(0)} * r.resident / r.cluster();
-  const bool one_tile = sums_bytes(r) != 0 || places == 0;
+  const std::uint64_t places = clusters_at_once(c.model, d, c.profile.multiprocessors.value_or(0)) * r.resident;
+  const bool one_tile = sums_bytes(r) != 0 || !c.profile.multiprocessors;
   const std::uint64_t clusters = one_tile ? tiles : std::min(tiles, places);
   step.grid = {static_cast<std::uint32_t>(clusters * r.cluster()), 1, 1};
   if (r.cluster() > 1) step.cluster = {r.cluster(), 1, 1};
 }
 
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
+  const Row r = row_of(c, row);
   GemmConfig d;
   d.stem = "matmul_wgmma";
   d.narrow = true;
@@ -321,7 +347,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
 }
 
 bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
-  const Row& r = kTable[row];
+  const Row r = row_of(c, row);
   const DeviceProfile& p = c.profile;
   if (p.api != Api::cuda) return refusal.no("the kernel exists for CUDA only");
   if (std::ranges::find(p.matrix_units, "wgmma") == p.matrix_units.end())
@@ -332,7 +358,8 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("4-bit weights are converted in registers, where products of 64 rows of B take them from");
   if (!packed(c) && r.weights) return refusal.no("the row is for 4-bit weights that are converted in registers");
   const bool a = staged(c, false), b = staged(c, true);
-  if ((a || b) && r.cluster() > r.cluster_k) return refusal.no("workgroups copy operands together by tensor maps only");
+  if ((a || b || packed(c)) && r.cluster() > r.cluster_k)
+    return refusal.no("workgroups copy operands together by tensor maps only");
   const GemmConfig d = make(c, row);
   // Copying warps that take turns would wait for a phase two ahead, which cannot be told from the one before.
   const std::uint32_t fewest = packed(c) ? kFewestPacked : 2;
@@ -351,14 +378,15 @@ Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
 }
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
-  const Row& r = kTable[row];
+  const Row r = row_of(c, row);
   GemmEstimate e;
   const std::uint64_t sector = c.profile.transaction_bytes.value_or(32);
+  // Its share of what the workgroups of a cluster copy together.
   const std::uint64_t bytes =
       static_cast<std::uint64_t>(d.tile_k) *
-      (static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_m, c.gemm.m)) * type_bytes(c.a_type) +
+      (static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_m, c.gemm.m)) * type_bytes(c.a_type) / r.cluster_n +
        static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_n, c.gemm.n)) * type_bytes(c.b_type) /
-           (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1));
+           (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1) / r.cluster_m);
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / sector;
   e.interior.load_requests = 2;
   return e;
@@ -367,7 +395,7 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
 std::string print_row(const Row& r) {
   std::string text =
       fmt::format("{}x{} {}x{}{}", r.tile_m, r.tile_n, r.consumers, r.sub_m(), r.pingpong ? " pingpong" : "");
-  if (r.swapped) text += " swapped";
+  if (r.swapped) text += r.fit ? " swapped fit" : " swapped";
   if (r.cluster() > 1) text += fmt::format(" cluster={}x{}x{}", r.cluster_m, r.cluster_n, r.cluster_k);
   if (r.slices > 1) text += fmt::format(" slice-k={}", r.slices);
   if (r.resident > 1) text += fmt::format(" resident={}", r.resident);

@@ -166,7 +166,7 @@ TEST_CASE("4-bit weights at multiples of 16 bytes are copied as they are, by pro
   const auto admits = [](const char* problem, const char* row) {
     return candidate_on_hopper(problem, row).refusal.empty();
   };
-  for (const char* row : {"128x256 2x64", "96x256 2x128 swapped"}) {
+  for (const char* row : {"128x256 2x64", "96x256 2x128 swapped fit"}) {
     CHECK_FALSE(admits("matmul f16 nt 256x2304x768 b=q4", row));
     CHECK(admits("matmul f16 nt 256x2304x768", row));
   }
@@ -221,6 +221,41 @@ TEST_CASE("workgroups of a cluster share an operand's box, and fill whole cluste
   CHECK(along_k.steps[0].cluster == std::array<std::uint32_t, 3>{4, 1, 1});
   CHECK(along_k.steps[0].grid == std::array<std::uint32_t, 3>{32, 1, 1});
   CHECK(along_k.operands.back().role != OperandRole::scratch);
+  // 4 x 32 clusters of four: fewer run at a time than 132 multiprocessors could hold.
+  const Plan four =
+      planned_on_hopper("matmul f16 nt 640x8192x3072", "matmul_wgmma 160x64 1x64 swapped fit cluster=1x4x1");
+  CHECK(four.steps[0].grid == std::array<std::uint32_t, 3>{120, 1, 1});
+  CHECK(four.steps[0].tensor_maps.at(0).box == Extents{64, 40, 1});
+  CHECK(four.steps[0].tensor_maps.at(1).box == Extents{64, 64, 1});
+}
+
+TEST_CASE("a tile has as few rows of A as divide M into no more tiles") {
+  const auto rows = [](const char* text, const char* row) {
+    const Plan plan = planned_on_hopper(text, row);
+    return std::ranges::find(plan.steps[0].constants, std::uint32_t{GEMM_SPEC_TILE_M}, &Constant::id)->value;
+  };
+  constexpr const char *kPlain = "matmul_wgmma 160x128 2x64 swapped fit",
+                       *kSquare = "matmul_wgmma 160x128 2x64 swapped fit cluster=2x2x1",
+                       *kFour = "matmul_wgmma 160x64 1x64 swapped fit cluster=1x4x1";
+  CHECK(rows("matmul f16 nt 270x4096x4096", kPlain) == 144);  // 2 tiles of 135, multiples of 16
+  CHECK(rows("matmul f16 nn 350x4096x4096", kPlain) == 128);  // 3 of 117
+  CHECK(rows("matmul f16 nn 350x4096x4096", kSquare) == 96);  // 4 of 88: whole pairs of tiles
+  CHECK(rows("matmul f16 nn 270x4096x4096", kFour) == 160);   // each of four copies whole groups of 8 rows
+  CHECK(rows("matmul bf16 nt 130x4096x4096", kFour) == 160);
+  CHECK(rows("matmul i8 nt 20x4096x4096", kPlain) == 32);
+  CHECK(rows("matmul f16 tn 272x4096x4096", kPlain) == 160);  // contiguous across K
+  CHECK(rows("matmul f16 nt 270x4096x4097", kPlain) == 160);  // loaded by invocations
+}
+
+// A workgroup of a cluster copies its share of what all need.
+TEST_CASE("copies that a cluster shares cost less") {
+  const auto loads = [](const char* row) {
+    return candidate_on_hopper("matmul f16 nt 1000x4096x4096", row).interior.load_transactions;
+  };
+  // 128 bytes of each row of a tile, 32 a transaction: 128 and 256 rows, 160 and 128.
+  CHECK(loads("128x256 2x64") == 1536);
+  CHECK(loads("128x256 2x64 cluster=2x1x1") == 1024);
+  CHECK(loads("256x128 2x128 cluster=1x2x1") == 1024);
 }
 
 TEST_CASE("a grid has the workgroups that run at a time, or all where that number is not known") {
