@@ -252,10 +252,16 @@ TEST_CASE("copies that a cluster shares cost less") {
   const auto loads = [](const char* row) {
     return candidate_on_hopper("matmul f16 nt 1000x4096x4096", row).interior.load_transactions;
   };
-  // 128 bytes of each row of a tile, 32 a transaction: 128 and 256 rows, 160 and 128.
+  // 128 bytes of each row of a tile, 32 a transaction: 128 and 256 rows, of which pairs share the 256.
   CHECK(loads("128x256 2x64") == 1536);
   CHECK(loads("128x256 2x64 cluster=2x1x1") == 1024);
   CHECK(loads("256x128 2x128 cluster=1x2x1") == 1024);
+}
+
+// The L2 hands out less to each multiprocessor the more copy: of 132 are 128 busy, then 32, each with the same work.
+TEST_CASE("copies of a few multiprocessors cost less than those of all") {
+  const auto cost = [](const char* text) { return candidate_on_hopper(text, "128x128 2x64 cluster=1x1x2").cost; };
+  CHECK(cost("matmul f16 nt 1024x1024x8192") * 100 > cost("matmul f16 nt 256x1024x8192") * 115);
 }
 
 TEST_CASE("a grid has the workgroups that run at a time, or all where that number is not known") {
