@@ -407,7 +407,7 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
     }
     if (first == 0u) {
       // orders what the others have sent before its loads
-      if (kClusterK > 1u) await_phase(sums_barrier_of(stages), 0u);
+      if (kClusterK > 1u) await_phase_of_cluster(sums_barrier_of(stages), 0u);
       else named_barrier(kConsumersBarrier, kConsumers * kWarpgroup);
     }
 #pragma unroll

@@ -42,6 +42,15 @@ __device__ __forceinline__ void await_phase(uint barrier, uint parity) {
       : "memory");
 }
 
+// The same of a phase that other workgroups of the cluster complete by what they send.
+__device__ __forceinline__ void await_phase_of_cluster(uint barrier, uint parity) {
+  asm volatile(
+      "{\n .reg .pred done;\n again:\n"
+      " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
+      " @done bra over;\n bra again;\n over:\n}" ::"r"(barrier), "r"(parity)
+      : "memory");
+}
+
 // ---- clusters
 
 __device__ __forceinline__ uint cluster_rank() {

@@ -28,6 +28,7 @@ void arrive_expecting(unsigned barrier, unsigned bytes);
 void arrive_at(unsigned barrier, unsigned rank);
 void arrive(unsigned barrier);
 void await_phase(unsigned barrier, unsigned parity);
+inline void await_phase_of_cluster(unsigned barrier, unsigned parity) { await_phase(barrier, parity); }
 void come_to_barrier(unsigned number, unsigned invocations);
 void named_barrier(unsigned number, unsigned invocations);
 
