@@ -332,7 +332,7 @@ __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, 
 // 2005) by asynchronous stores to the workgroup memory of the cluster (PTX ISA, "st.async").
 constexpr uint kParticipants = kClusterK * kSlices;
 constexpr bool kAdded = kParticipants > 1u;
-constexpr uint kUnits = kParts * 2u * kBlocks, kOwnUnits = (kUnits + kParticipants - 1u) / kParticipants;
+constexpr uint kUnits = kParts * 2u * kBlocks, kOwnUnits = MATMUL_WGMMA_OWN_UNITS(kColumns, kSubM, kParticipants);
 constexpr uint kUnitWords = MATMUL_WGMMA_UNIT_WORDS(kColumns);   // of a lane
 // Bytes of a unit of all row groups, and what this workgroup receives.
 constexpr uint kUnitBytes = kRowGroups * kWarpgroup * kUnitWords * 4u;

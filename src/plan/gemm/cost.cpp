@@ -85,13 +85,6 @@ std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const
                                            1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
 }
 
-// Workgroups of matmul_wgmma that run at the same time, of those along K only one.
-std::uint64_t warpgroup_places(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
-  const auto& w = d.warpgroups;
-  return clusters_at_once(numbers, d, c.profile.multiprocessors.value_or(numbers.multiprocessors)) * w.cluster_m *
-         w.cluster_n;
-}
-
 // The stores of one tile, on average: narrow accesses are made for elements inside the result only.
 std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, const GemmConfig& d,
                                std::uint64_t tiles) {
@@ -131,7 +124,9 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const GemmGpuCost& model = numbers.gemm;
   const auto& w = d.warpgroups;
   const std::uint64_t tiles = gemm_cluster_tiles(c, d) * d.splits * gemm_batches(c);
-  const std::uint64_t places = warpgroup_places(c, numbers, d);
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
+  // Workgroups that run at the same time, of those along K only one.
+  const std::uint64_t places = clusters_at_once(numbers, d, multiprocessors) * w.cluster_m * w.cluster_n;
   const std::uint64_t waves = ceil_div(tiles, places);  // of one tile per multiprocessor
   const std::uint64_t steps =
       ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), std::uint64_t{d.splits} * w.cluster_k);
@@ -141,7 +136,6 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const std::uint64_t loaded = load != 0 ? model.wgmma_loaded : 0;
   // The L2 hands out less to each multiprocessor the more of them are busy.
   const std::uint64_t bytes = d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
-  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
   const std::uint64_t busy = std::min(std::min(tiles, places) * w.cluster_k, multiprocessors);
   const std::uint64_t copy =
       std::max(bytes / model.wgmma_bytes, bytes * busy / multiprocessors / model.wgmma_busy_bytes);

@@ -240,7 +240,7 @@ Memory memory_of(const GemmContext& c, const Row& r, const Loads& a, const Loads
 // Packed weights are bytes to a tensor map, two elements each.
 TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bool b) {
   const Gemm& g = c.gemm;
-  const Row r = row_of(c, d.row);
+  const Row& r = kTable[d.row];
   const bool weights = b && packed(c);
   const std::uint32_t element = weights ? 1 : type_bytes(c.type), each = weights ? 2 : 1;
   const bool along_k = c.along_k(b);
@@ -248,7 +248,7 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
                       k = ceil_div(static_cast<std::uint64_t>(g.k), each);
   const std::int64_t batch = b ? g.at.b_batch : g.at.a_batch;
   const bool own = g.batch > 1 && batch != 0;  // otherwise all batches have the first one's
-  const std::uint32_t tile = b ? r.tile_n : r.tile_m, together = b ? r.cluster_m : r.cluster_n;
+  const std::uint32_t tile = b ? d.tile_n : d.tile_m, together = b ? r.cluster_m : r.cluster_n;
   const auto bytes = [&](std::int64_t elements) { return static_cast<std::uint64_t>(elements) * element / each; };
   TensorMap map;
   map.operand = step.addresses[b ? 1 : 0].operand;
@@ -266,7 +266,7 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
 
 // Tiles of all workgroups of a cluster are computed together; the grid has as many workgroups as run at the same time.
 void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
-  const Row r = row_of(c, d.row);
+  const Row& r = kTable[d.row];
   for (const bool b : {false, true})
     if (!staged(c, b)) step.tensor_maps.push_back(map_of(c, d, step, b));
   const std::uint64_t tiles =
@@ -347,7 +347,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
 }
 
 bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
-  const Row r = row_of(c, row);
+  const Row& r = kTable[row];
   const DeviceProfile& p = c.profile;
   if (p.api != Api::cuda) return refusal.no("the kernel exists for CUDA only");
   if (std::ranges::find(p.matrix_units, "wgmma") == p.matrix_units.end())
@@ -378,14 +378,14 @@ Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
 }
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
-  const Row r = row_of(c, row);
+  const Row& r = kTable[row];
   GemmEstimate e;
   const std::uint64_t sector = c.profile.transaction_bytes.value_or(32);
   // Its share of what the workgroups of a cluster copy together.
   const std::uint64_t bytes =
       static_cast<std::uint64_t>(d.tile_k) *
-      (static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_m, c.gemm.m)) * type_bytes(c.a_type) / r.cluster_n +
-       static_cast<std::uint64_t>(std::min<std::int64_t>(r.tile_n, c.gemm.n)) * type_bytes(c.b_type) /
+      (static_cast<std::uint64_t>(std::min<std::int64_t>(d.tile_m, c.gemm.m)) * type_bytes(c.a_type) / r.cluster_n +
+       static_cast<std::uint64_t>(std::min<std::int64_t>(d.tile_n, c.gemm.n)) * type_bytes(c.b_type) /
            (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1) / r.cluster_m);
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / sector;
   e.interior.load_requests = 2;
