@@ -97,12 +97,10 @@ __device__ __forceinline__ Addends load_addends(const Target& g, uint at_c, uint
   return a;
 }
 
-// Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them from element `at` of D on.
-// The caller has checked that they are inside the result.
-__device__ __forceinline__ void store_run_with(const GemmPush& push, const Target& g, uint m, uint n,
-                                               const acc_t (&acc)[MAX_RUN], uint at, const Addends& addends) {
-  const uint bytes = kWidthD * bytes_of_type(kOutType);
-  at *= bytes_of_type(kOutType);
+// Applies the epilogue to kWidthD accumulators of row m from column n on, which are inside the result: the words that
+// are stored.
+__device__ __forceinline__ uvec4 finished_run(const GemmPush& push, const Target& g, uint m, uint n,
+                                              const acc_t (&acc)[MAX_RUN], const Addends& addends) {
   uvec4 raw = {};
   const uvec4 &raw_c = addends.c, &raw_residual = addends.residual;
 #ifdef INTEGER
@@ -110,8 +108,7 @@ __device__ __forceinline__ void store_run_with(const GemmPush& push, const Targe
 #pragma unroll
     for (uint i = 0u; i < 4u; ++i)
       if (i < kWidthD) raw[i] = uint(finished_int(push, g, acc[i], m, n + i, int(raw_residual[i])));
-    store_raw(g.d, at, bytes, raw);
-    return;
+    return raw;
   }
 #endif
   float c[MAX_RUN], residual[MAX_RUN], v[MAX_RUN];
@@ -123,7 +120,13 @@ __device__ __forceinline__ void store_run_with(const GemmPush& push, const Targe
 #pragma unroll
   for (uint i = 0u; i < 4u; ++i)
     raw[i] = kOutType == SECTILE_TYPE_F32 ? __float_as_uint(v[i]) : pack_pair(kOutType, v[2u * i], v[2u * i + 1u]);
-  store_raw(g.d, at, bytes, raw);
+  return raw;
+}
+// The same, stored from element `at` of D on.
+__device__ __forceinline__ void store_run_with(const GemmPush& push, const Target& g, uint m, uint n,
+                                               const acc_t (&acc)[MAX_RUN], uint at, const Addends& addends) {
+  store_raw(g.d, at * bytes_of_type(kOutType), kWidthD * bytes_of_type(kOutType),
+            finished_run(push, g, m, n, acc, addends));
 }
 
 // The same with the addends from at_c and at_residual on.

@@ -27,16 +27,22 @@ __device__ __forceinline__ void trade_groups(T (&v)[count]) {
 // Trades columns among the four lanes that have a row: before, a lane has the two from 2 * (l % 4) on of each of four
 // groups of 8, as two elements or as a word; after, it has all 8 of group l % 4.
 template <class T, uint count>
-__device__ __forceinline__ void gather_columns(T (&v)[count]) {
+__device__ __forceinline__ void trade_columns(T (&v)[count]) {
   trade_groups<4u, 1u>(v);
 }
 
-// 8 adjacent columns of row m from column n on, which a lane stores; `stored`: there are such.
+// 8 elements that a lane stores in runs of kWidthD: run j is of row m + run_row(j), from column n on.
 struct Eight {
   uint m, n;
-  bool stored;
+  bool stored, swapped;
 };
 constexpr uint kEightRuns = 8u / kWidthD;
+__device__ __forceinline__ uint run_row(const Eight& at, const uint j) {
+  return at.swapped ? j / 4u * 2u + j / 2u % 2u * 8u + j % 2u : j;
+}
+__device__ __forceinline__ bool run_stored(const GemmPush& push, const Eight& at, const uint j) {
+  return at.stored && at.m + run_row(at, j) < size_m(push) && at.n < columns(push);
+}
 constexpr bool kHasAddends = (kHasC | kHasCIsD | kHasResidual) != 0u;
 
 // The epilogue's addends of all runs: loaded before the stores of others, they are in flight together.
@@ -48,23 +54,30 @@ __device__ __forceinline__ EightAddends load_eight_addends(const GemmPush& push,
   EightAddends a = {};
 #pragma unroll
   for (uint j = 0u; j < kEightRuns; ++j)
-    if (kHasAddends && at.stored && at.m < size_m(push) && at.n + j * kWidthD < columns(push))
-      a.run[j] = load_run_addends(push, target, at.m, at.n + j * kWidthD);
+    if (kHasAddends && run_stored(push, at, j))
+      a.run[j] = load_run_addends(push, target, at.m + run_row(at, j), at.n);
   return a;
 }
-// Applies the epilogue, and stores what lies inside the result.
+// Applies the epilogue, and stores what lies inside the result. Runs beyond it take part in the epilogue as the last
+// one inside: it is computed without branches then.
 __device__ __forceinline__ void store_eight(const GemmPush& push, const Target& target, const Eight& at,
                                             const acc_t (&v)[8], const EightAddends& addends) {
+  const uint n = min(at.n, columns(push) - kWidthD);
+  uvec4 words[8];   // kEightRuns of them
 #pragma unroll
-  for (uint j = 0u; j < 8u; j += kWidthD) {
+  for (uint j = 0u; j < kEightRuns; ++j) {
     acc_t run[MAX_RUN];
 #pragma unroll
-    for (uint e = 0u; e < MAX_RUN; ++e) run[e] = v[min(j + e, 7u)];
-    const uint n = at.n + j;
-    if (at.stored && at.m < size_m(push) && n < columns(push))
-      store_run_with(push, target, at.m, n, run, offset_of(push, target, at.m, n, ldd(push), d_batch(push)),
-                     addends.run[j / kWidthD]);
+    for (uint e = 0u; e < MAX_RUN; ++e) run[e] = v[min(j * kWidthD + e, 7u)];
+    words[j] = finished_run(push, target, min(at.m + run_row(at, j), size_m(push) - 1u), n, run, addends.run[j]);
   }
+#pragma unroll
+  for (uint j = 0u; j < kEightRuns; ++j)
+    if (run_stored(push, at, j))
+      store_raw(target.d,
+                offset_of(push, target, at.m + run_row(at, j), at.n, ldd(push), d_batch(push)) *
+                    bytes_of_type(kOutType),
+                kWidthD * bytes_of_type(kOutType), words[j]);
 }
 
 // Whether the epilogue is applied to the pairs of columns that a lane has: results of 2 bytes then change lanes as
@@ -85,7 +98,7 @@ __device__ __forceinline__ void finish_pairs(const GemmPush& push, const Target&
     w[g] = pack_pair(kOutType, finished(push, target, v[2u * g], row, column, 0.0f, 0.0f),
                      finished(push, target, v[2u * g + 1u], row, column + 1u, 0.0f, 0.0f));
   }
-  gather_columns(w);
+  trade_columns(w);
 }
 __device__ __forceinline__ void store_pairs(const GemmPush& push, const Target& target, const Eight& at,
                                             const uint (&w)[4]) {
@@ -94,19 +107,51 @@ __device__ __forceinline__ void store_pairs(const GemmPush& push, const Target& 
             {{w[0], w[1], w[2], w[3]}});
 }
 
-// Of `count` columns, at most 32, of row m from column n on: where a lane's eight are after gather_columns().
+// Stores of a warp cost by the lines and sectors that they touch. Before them columns are traded so that the lanes of as
+// few rows as possible have all of their 32 columns: of one row for runs of one element, of 8 for runs of 8.
+__device__ __forceinline__ void gather_columns(acc_t (&v)[8]) {
+  if (kWidthD == 8u) trade_columns(v);
+  if (kWidthD == 4u) {
+    acc_t low[4] = {v[0], v[1], v[2], v[3]}, high[4] = {v[4], v[5], v[6], v[7]};
+    trade_groups<2u, 1u>(low);    // 4 adjacent columns of a group of 8
+    trade_groups<2u, 1u>(high);
+#pragma unroll
+    for (uint e = 0u; e < 4u; ++e) {
+      v[e] = low[e];
+      v[4u + e] = high[e];
+    }
+  }
+  // Among rows.
+  if (kWidthD == 4u) trade_groups<2u, 4u>(v);
+  if (kWidthD == 2u) trade_groups<4u, 4u>(v);
+  if (kWidthD == 1u) trade_groups<8u, 4u>(v);
+}
+// Where a lane's eight are then, of `count` columns, at most 32, of row m from column n on.
 __device__ __forceinline__ Eight eight_columns(uint m, uint n, const uint count) {
-  const uint first = threadIdx.x % 4u * 8u;
-  return {m, n + first, first < count};
+  const uint row = threadIdx.x % 32u / 4u, place = threadIdx.x % 4u;
+  const uint first = kWidthD == 8u   ? 8u * place
+                     : kWidthD == 4u ? 16u * (row % 2u) + 8u * (place % 2u) + 4u * (place / 2u)
+                     : kWidthD == 2u ? 8u * (row % 4u) + 2u * place
+                                     : 8u * (row / 2u) + 2u * place + row % 2u;
+  return {m - row % kEightRuns, n + first, first < count, false};
 }
-// The same of sums of which the lanes' rows are the result's columns, 8 from n on, and their columns its rows.
-__device__ __forceinline__ Eight eight_rows(uint m, uint n, const uint count) {
-  const uint place = threadIdx.x % 32u / 4u, row = place / 2u * 8u + threadIdx.x % 4u * 2u + place % 2u;
-  return {m + row, n, row < count};
+
+// The same of sums whose rows are the result's columns: of 16 rows of the result and 16 columns. Runs are of 8 elements,
+// or of one. Before, v[j] is the lane's sum number swapped_sum(j) of its 8, whose bits are, from the lowest: one of two
+// adjacent rows, one of two columns 8 apart, one of two rows 8 apart.
+__device__ __forceinline__ constexpr uint swapped_sum(const uint j) {
+  return kWidthD == 8u ? j % 2u * 2u + j / 2u % 2u + j / 4u * 4u : j / 4u * 2u + j / 2u % 2u * 4u + j % 2u;
 }
-// For eight_rows(): lanes with the same place among the four of a row have 8 adjacent columns of 8 rows; each takes one
-// of those rows.
-__device__ __forceinline__ void gather_rows(acc_t (&v)[8]) { trade_groups<8u, 4u>(v); }
+__device__ __forceinline__ void gather_rows(acc_t (&v)[8]) {
+  if (kWidthD == 8u) trade_groups<8u, 4u>(v);   // lanes beside each other then have both halves of a row's columns
+  else trade_groups<2u, 1u>(v);                 // columns 8 apart are then of lanes beside each other
+}
+// Where a lane's eight are then, from row m and column n on.
+__device__ __forceinline__ Eight eight_rows(uint m, uint n) {
+  const uint column = threadIdx.x % 32u / 4u, row = threadIdx.x % 4u;   // of its sums
+  if (kWidthD != 8u) return {m + row / 2u * 4u, n + column + row % 2u * 8u, true, true};
+  return {m + row * 2u + column / 2u % 2u + column / 4u * 8u, n + column % 2u * 8u, true, true};
+}
 
 // Applies the epilogue to `count` columns, at most 32, of row m from column n on, and stores them. Each lane's v: its
 // columns of the four groups of 8. All lanes of a warp call it together. What lies outside the result is left out.

@@ -70,14 +70,14 @@
   ((tile) * (MATMUL_WGMMA_PACKED_LINE(parts) + MATMUL_WGMMA_SCALES_LINE(parts)))
 // Bytes behind the stages: a pair of barriers for each, and one for the sums that are received.
 #define MATMUL_WGMMA_BARRIER_BYTES(stages) (16u * (stages) + 16u)
-// Sums of the same rows by several warpgroups, the participants, are added up in units: 8 sums of a lane, or the 4 that
-// it has of 16 columns. Each participant receives those of its units from all others. Bytes that a workgroup with so
-// many of the participants receives.
-#define MATMUL_WGMMA_UNIT_WORDS(columns) ((columns) <= 16u ? 4u : 8u)
+// Sums of the same rows by several warpgroups, the participants, are added up in units: 8 sums of a lane. Each
+// participant receives those of its units from all others. COLUMNS: of the products; a multiple of 32, or SWAPPED of 16.
+// Bytes that a workgroup with so many of the participants receives.
+#define MATMUL_WGMMA_UNIT_WORDS 8u
 #define MATMUL_WGMMA_OWN_UNITS(columns, sub_m, participants) \
-  (((sub_m) / 64u * 2u * (((columns) + 31u) / 32u) + (participants) - 1u) / (participants))
+  (((sub_m) / 64u * ((columns) / 16u) + (participants) - 1u) / (participants))
 #define MATMUL_WGMMA_RECEIVED_BYTES(columns, sub_m, row_groups, participants, slices) \
   ((slices) * ((participants) - 1u) * MATMUL_WGMMA_OWN_UNITS(columns, sub_m, participants) * (row_groups) * \
-   MATMUL_WGMMA_WARPGROUP * MATMUL_WGMMA_UNIT_WORDS(columns) * 4u)
+   MATMUL_WGMMA_WARPGROUP * MATMUL_WGMMA_UNIT_WORDS * 4u)
 
 #endif

@@ -233,34 +233,33 @@ __device__ __forceinline__ void multiply_packed_steps(const GemmPush& push, Stag
 
 // ---- results
 
-// The columns are stored in blocks of 32; the last one may have fewer. Which of the lane's sums is its column j of
-// block b, of row r of the two.
+// A lane's sums of a part of 64 rows are stored in shares of 8: of blocks of 32 columns, of which the last may have
+// fewer, one of the lane's two rows; or, swapped, of 16 columns both rows.
 constexpr uint kBlocks = (kColumns + 31u) / 32u;
-__device__ __forceinline__ constexpr uint sum_of(const uint r, const uint b, const uint j) {
-  return 4u * (4u * b + j / 2u) + 2u * r + j % 2u;
-}
+constexpr uint kShares = kSwapped ? kColumns / 16u : 2u * kBlocks;
 __device__ __forceinline__ uint columns_of(uint b) { return min(kColumns - 32u * b, 32u); }
 // Row r of the two of part p.
 __device__ __forceinline__ uint row_of(uint p, uint r) {
   return 64u * p + threadIdx.x % kWarpgroup / 32u * 16u + 8u * r + threadIdx.x % 32u / 4u;
 }
 
-// Where the lane's share of block b of row r of part p lies. `row`: the first of the warpgroup's rows in the tile.
-__device__ __forceinline__ Eight eight_of(const Tile& t, uint row, uint p, uint r, uint b) {
-  const uint count = columns_of(b);
-  return kSwapped ? eight_rows(t.m + 32u * b, t.n + row + row_of(p, r) - threadIdx.x % 32u / 4u, count)
-                  : eight_columns(t.m + row + row_of(p, r), t.n + 32u * b, count);
+// Where a share of part p lies. `row`: the first of the warpgroup's rows in the tile.
+__device__ __forceinline__ Eight eight_of(const Tile& t, uint row, uint p, uint share) {
+  if (kSwapped) return eight_rows(t.m + 16u * share, t.n + row + row_of(p, 0u) - threadIdx.x % 32u / 4u);
+  return eight_columns(t.m + row + row_of(p, share / kBlocks), t.n + share % kBlocks * 32u,
+                       columns_of(share % kBlocks));
 }
 __device__ __forceinline__ void gather_eight(acc_t (&v)[8]) {
+  static_assert(!kSwapped || kWidthD == 8u || kWidthD == 1u);
   if (kSwapped) gather_rows(v);
   else gather_columns(v);
 }
 
-// The lane's share of block b of row r of part p.
-__device__ __forceinline__ void take_eight(const Sums& sums, uint p, const uint r, const uint b, acc_t (&v)[8]) {
+__device__ __forceinline__ void take_eight(const Sums& sums, uint p, const uint share, acc_t (&v)[8]) {
 #pragma unroll
   for (uint j = 0u; j < 8u; ++j) {
-    const uint sum = sum_of(r, b, j);
+    const uint sum = kSwapped ? 8u * share + swapped_sum(j)
+                              : 4u * (share % kBlocks * 4u + j / 2u) + share / kBlocks * 2u + j % 2u;
     v[j] = sum < kSums ? sums[p][sum % kSums] : acc_t(0);
   }
 }
@@ -287,53 +286,51 @@ __device__ __forceinline__ void store_sums_in_pairs(const GemmPush& push, const 
         const uint share = first + i, r = row_of_share(share), b = block_of_share(share);
         if (share >= 2u * kBlocks) continue;
         acc_t v[8];
-        take_eight(sums, p, r, b, v);
+        take_eight(sums, p, r * kBlocks + b, v);
         finish_pairs(push, target, t.m + row + row_of(p, r), t.n + 32u * b, v, columns_of(b), w[i]);
       }
 #pragma unroll
       for (uint i = 0u; i < together; ++i) {
         const uint share = first + i;
         if (share < 2u * kBlocks)
-          store_pairs(push, target, eight_of(t, row, p, row_of_share(share), block_of_share(share)), w[i]);
+          store_pairs(push, target, eight_of(t, row, p, row_of_share(share) * kBlocks + block_of_share(share)), w[i]);
       }
     }
 }
 
 __device__ __forceinline__ void store_sums(const GemmPush& push, const Tile& t, uint row, const Sums& sums) {
   const Target target = target_of(push, t);
-  constexpr uint together = kHasAddends ? 4u : 1u;   // blocks whose addends are in flight at a time
+  constexpr uint together = kHasAddends ? 4u : 1u;   // shares whose addends are in flight at a time
 #pragma unroll
   for (uint p = 0u; p < kParts; ++p)
 #pragma unroll
-    for (uint r = 0u; r < 2u; ++r)
+    for (uint first = 0u; first < kShares; first += together) {
+      EightAddends addends[together];
 #pragma unroll
-      for (uint first = 0u; first < kBlocks; first += together) {
-        EightAddends addends[together];
+      for (uint i = 0u; i < together; ++i)
+        if (first + i < kShares) addends[i] = load_eight_addends(push, target, eight_of(t, row, p, first + i));
 #pragma unroll
-        for (uint i = 0u; i < together; ++i)
-          if (first + i < kBlocks) addends[i] = load_eight_addends(push, target, eight_of(t, row, p, r, first + i));
-#pragma unroll
-        for (uint i = 0u; i < together; ++i) {
-          const uint b = first + i;
-          if (b >= kBlocks) continue;
-          acc_t v[8];
-          take_eight(sums, p, r, b, v);
-          gather_eight(v);
-          store_eight(push, target, eight_of(t, row, p, r, b), v, addends[i]);
-        }
+      for (uint i = 0u; i < together; ++i) {
+        const uint share = first + i;
+        if (share >= kShares) continue;
+        acc_t v[8];
+        take_eight(sums, p, share, v);
+        gather_eight(v);
+        store_eight(push, target, eight_of(t, row, p, share), v, addends[i]);
       }
+    }
 }
 
 // Adds up what slices and the workgroups along K have summed. The participants are the warpgroups that have the same
-// rows and columns of the result. A unit is a block of one row of the two. Each participant adds up and stores every
+// rows and columns of the result. A unit is a share. Each participant adds up and stores every
 // kParticipants-th unit, and sends its own sums of all others to those who store them. They are received where the
 // stages were: a workgroup has one tile.
 // Method: reduce-scatter (Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH",
 // 2005) by asynchronous stores to the workgroup memory of the cluster (PTX ISA, "st.async").
 constexpr uint kParticipants = kClusterK * kSlices;
 constexpr bool kAdded = kParticipants > 1u;
-constexpr uint kUnits = kParts * 2u * kBlocks, kOwnUnits = MATMUL_WGMMA_OWN_UNITS(kColumns, kSubM, kParticipants);
-constexpr uint kUnitWords = MATMUL_WGMMA_UNIT_WORDS(kColumns);   // of a lane
+constexpr uint kUnits = kParts * kShares, kOwnUnits = MATMUL_WGMMA_OWN_UNITS(kColumns, kSubM, kParticipants);
+constexpr uint kUnitWords = MATMUL_WGMMA_UNIT_WORDS;   // of a lane
 // Bytes of a unit of all row groups, and what this workgroup receives.
 constexpr uint kUnitBytes = kRowGroups * kWarpgroup * kUnitWords * 4u;
 __device__ __forceinline__ uint received_bytes(const Cluster& cluster) {
@@ -372,6 +369,7 @@ __device__ __forceinline__ void add_unit(uint place, acc_t (&v)[8]) {
 
 __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t, const Cluster& cluster,
                                             const Stages& stages, uint row, const Sums& sums, uint consumer) {
+  static_assert(!kAdded || kSwapped || kColumns % 32u == 0u);
   static_assert(!kAdded || MATMUL_WGMMA_RECEIVED_BYTES(kColumns, kSubM, kRowGroups, kParticipants, kSlices) <=
                                kStages * kStepBytes);
   const uint own = cluster.k * kSlices + consumer / kRowGroups, row_group = consumer % kRowGroups;
@@ -386,7 +384,7 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
       const uint unit = i * kParticipants + to;
       if (unit >= kUnits) continue;
       acc_t v[8];
-      take_eight(sums, unit / kBlocks / 2u, unit / kBlocks % 2u, unit % kBlocks, v);
+      take_eight(sums, unit / kShares, unit % kShares, v);
 #pragma unroll
       for (uint j = 0u; j < 8u; ++j)
         if (to == own) mine[i][j] = v[j];
@@ -401,7 +399,7 @@ __device__ __forceinline__ void store_added(const GemmPush& push, const Tile& t,
 #pragma unroll
     for (uint i = 0u; i < together; ++i) {
       const uint unit = (first + i) * kParticipants + own;
-      at[i] = eight_of(t, row, unit / kBlocks / 2u, unit / kBlocks % 2u, unit % kBlocks);
+      at[i] = eight_of(t, row, unit / kShares, unit % kShares);
       if (first + i >= kOwnUnits || unit >= kUnits) at[i].stored = false;
       addends[i] = load_eight_addends(push, target, at[i]);
     }

@@ -70,6 +70,7 @@ struct GemmConfig {
   std::uint32_t span_m = 0, span_n = 0, span_k = 0;
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;
   std::uint32_t run_d = 4;    // adjacent elements of D that an invocation holds: the widest access of D
+  bool whole_runs = false;    // accesses of D are of run_d elements or of one
   std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (GEMM_SPEC_GROUP_M)
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   Staging staging;                               // registers and workgroup memory
@@ -111,6 +112,11 @@ struct GemmConfig {
   GemmEstimate estimate;  // all splits of K share one: counting takes most of the planning time
 
   void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
+  // The elements of an access of D where so many are aligned.
+  std::uint32_t access_of_d(std::uint32_t aligned) const noexcept {
+    const std::uint32_t most = std::min(aligned, run_d);
+    return whole_runs && most != run_d ? 1 : most;
+  }
 };
 
 inline constexpr std::uint32_t kNoRow = 0xffffffff;  // GemmConfig::row of a row that was added (extra_rows.hpp)

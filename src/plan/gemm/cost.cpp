@@ -4,6 +4,7 @@
 #include "split.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace sectile::detail {
 
@@ -85,16 +86,17 @@ std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const
                                            1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
 }
 
-// The stores of one tile, on average: narrow accesses are made for elements inside the result only.
+// The stores of one tile, on average: accesses of less than 16 bytes are made for elements inside the result only. Each
+// halving of the accesses costs as much more, since lanes trade elements to store whole rows (gemm/fragments.cuh).
 std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, const GemmConfig& d,
                                std::uint64_t tiles) {
   std::uint64_t sixteenths = std::uint64_t{16} * d.tile_m * d.tile_n;
   if (d.splits == 1) {
-    const std::uint64_t widest = std::min<std::uint64_t>(8, 16 / type_bytes(c.out_type));
-    const std::uint64_t more = std::max<std::uint64_t>(1, widest / std::max(1u, d.width_d)) - 1;
+    const std::uint32_t widest = std::min<std::uint32_t>(8, 16 / type_bytes(c.out_type));
+    const std::uint64_t halvings = std::bit_width(widest / std::min(widest, std::max(1u, d.width_d))) - 1;
     const std::uint64_t elements = clamped(static_cast<std::uint64_t>(c.gemm.m), static_cast<std::uint64_t>(c.gemm.n)) *
                                    static_cast<std::uint64_t>(c.gemm.batch) / tiles;
-    sixteenths += elements * 16 * more * model.wgmma_narrow_permille / 1000;
+    sixteenths += elements * 16 * halvings * model.wgmma_narrow_permille / 1000;
   }
   std::uint64_t clocks = sixteenths / model.wgmma_stored;
   constexpr std::uint32_t kNoWork = GEMM_EPILOGUE_A_SCALE | GEMM_EPILOGUE_BATCHED;  // of the stores

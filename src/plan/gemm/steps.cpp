@@ -356,7 +356,7 @@ Result<void> add_steps(std::vector<Step>& steps, const GemmContext& c, GemmConfi
     to = {scratch_layout(c, splits), static_cast<std::uint32_t>(c.integer() ? SECTILE_TYPE_I32 : SECTILE_TYPE_F32),
           scratch, 0};
     // A row's last access must not pass N, so the width divides N.
-    config.width_d = std::min(config.run_d, c.gemm.n % 4 == 0 ? 4u : c.gemm.n % 2 == 0 && !c.few_pipelines ? 2u : 1u);
+    config.width_d = config.access_of_d(c.gemm.n % 4 == 0 ? 4u : c.gemm.n % 2 == 0 && !c.few_pipelines ? 2u : 1u);
     if (c.few_pipelines && c.width_d == 1) config.width_d = 1;
     scratch_bytes = std::max<std::uint64_t>(
         scratch_bytes, 4 * static_cast<std::uint64_t>(to.into.d_batch) * static_cast<std::uint64_t>(c.gemm.batch));

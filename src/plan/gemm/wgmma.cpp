@@ -295,8 +295,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   // An operand with a tensor map is not loaded by invocations.
   d.width_a = a ? loads_a.run : 16 / type_bytes(c.type);
   d.width_b = b ? loads_b.run : 16 / type_bytes(c.type);
-  d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
+  d.whole_runs = r.swapped;  // see eight_rows() in gemm/fragments.cuh
+  d.width_d = d.access_of_d(c.width_d);
   d.row = row;
   d.staging.a = {.rows = r.tile_m, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
   d.staging.b = {.rows = r.tile_n, .k = d.tile_k, .along_k = true, .element_bytes = type_bytes(c.type)};
