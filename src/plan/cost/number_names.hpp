@@ -58,7 +58,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
                           f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
                           f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58,
-                          f59, f60, f61, f62] = c;
+                          f59, f60, f61, f62, f63, f64, f65] = c;
   visit("clock_picoseconds", c.clock_picoseconds, {1, FittedTo::matmuls});
   visit("latency", c.latency, {1, FittedTo::matmuls});
   visit("latency_pipelined", c.latency_pipelined, {1, FittedTo::matmuls});
@@ -87,6 +87,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("wgmma_second_step", c.wgmma_second_step, {1, FittedTo::matmuls});
   visit("mma_rate", c.mma_rate, {1, FittedTo::nothing});
   visit("mma_request", c.mma_request, {1, FittedTo::matmuls});
+  visit("mma_stored", c.mma_stored, {1, FittedTo::matmuls});
   visit("mma_copy", c.mma_copy, {1, FittedTo::matmuls});
   visit("scalar_rate", c.scalar_rate, {1, FittedTo::nothing});
   visit("schedulers", c.schedulers, {1, FittedTo::nothing});
@@ -117,6 +118,8 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("wgmma_three_permille", c.wgmma_three_permille, {1, FittedTo::matmuls});
   visit("wgmma_bf16_permille", c.wgmma_bf16_permille, {1, FittedTo::matmuls});
   visit("wgmma_unhidden_permille", c.wgmma_unhidden_permille, {0, FittedTo::matmuls});
+  visit("wgmma_box", c.wgmma_box, {0, FittedTo::matmuls});
+  visit("wgmma_lines_permille", c.wgmma_lines_permille, {0, FittedTo::matmuls});
   visit("wgmma_narrow_permille", c.wgmma_narrow_permille, {0, FittedTo::matmuls});
   visit("wgmma_swapped_permille", c.wgmma_swapped_permille, {1, FittedTo::matmuls});
   visit("wgmma_memory_permille", c.wgmma_memory_permille, {0, FittedTo::matmuls});

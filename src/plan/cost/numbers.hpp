@@ -68,10 +68,12 @@ struct GemmGpuCost {
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
   std::uint32_t mma_rate;             // the same by mma.sync
   std::uint32_t mma_request;          // of matmul_mma, a subgroup's load through registers
+  std::uint32_t mma_stored;           // elements of the result that it stores per clock
   std::uint32_t mma_copy;             // the same of 4 bytes an invocation, copied or turned
   std::uint32_t wgmma_rate;           // the same of warpgroups' products
   std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
   std::uint32_t wgmma_busy_bytes;     // the same while all multiprocessors copy
+  std::uint32_t wgmma_box;            // a tensor map's box that is received
   std::uint32_t wgmma_latency;        // from the start of a step's copies until they are there
   std::uint32_t wgmma_start;          // a workgroup's first copies, and its last stores
   std::uint32_t wgmma_stored;         // elements of the result stored in 16 clocks, while nothing is multiplied
@@ -117,7 +119,8 @@ struct GemmGpuCost {
   std::uint32_t wgmma_three_permille;
   std::uint32_t wgmma_bf16_permille;       // the same where they become bf16
   std::uint32_t wgmma_unhidden_permille;   // of it, what products do not hide
-  std::uint32_t wgmma_narrow_permille;     // of a tile's stores, added for each access of a run beyond its first
+  std::uint32_t wgmma_lines_permille;      // what a byte's copy costs more in each further line of 128 bytes
+  std::uint32_t wgmma_narrow_permille;     // of a tile's stores, added for each halving of accesses of 16 bytes
   std::uint32_t wgmma_swapped_permille;    // factor on a swapped row's stores
   std::uint32_t wgmma_memory_permille;     // of the shorter of the DRAM's and the multiprocessors' time, not hidden
   std::uint32_t wgmma_clustered_permille;  // of the multiprocessors that clusters of more than two workgroups use

@@ -90,6 +90,9 @@ struct GemmConfig {
     // An invocation's accesses in a step of operands that no tensor map copies: those that cp.async puts into their
     // place, and those that then pass through registers. A run that is converted counts as half an access more.
     std::uint32_t copied = 0, converted = 0;
+    // Of a step's copies by tensor maps: bytes times the lines of 128 bytes that they lie in beyond the fewest, and the
+    // boxes that a workgroup receives.
+    std::uint32_t more_lines = 0, boxes = 0;
     std::uint32_t unpacking = 0;    // conversions of 64 by 64 4-bit weights in registers, of a step
     std::uint32_t multiplying = 1;  // warpgroups of a workgroup, which also convert
     std::uint32_t slices = 1;       // of these, those that have the same rows

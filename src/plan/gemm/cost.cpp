@@ -137,7 +137,8 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
       std::uint64_t{w.copied} * model.wgmma_copied + std::uint64_t{w.converted} * model.wgmma_converted;
   const std::uint64_t loaded = load != 0 ? model.wgmma_loaded : 0;
   // The L2 hands out less to each multiprocessor the more of them are busy.
-  const std::uint64_t bytes = d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
+  const std::uint64_t bytes = d.estimate.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32) +
+                              std::uint64_t{w.more_lines} * model.wgmma_lines_permille / 1000;
   const std::uint64_t busy = std::min(std::min(tiles, places) * w.cluster_k, multiprocessors);
   const std::uint64_t copy =
       std::max(bytes / model.wgmma_bytes, bytes * busy / multiprocessors / model.wgmma_busy_bytes);
@@ -147,8 +148,8 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
   const auto step = [&](std::uint64_t resident) {
     const std::uint64_t unpack = unpack_by_two * unpacking_permille(model, resident * w.multiplying) / 1000;
     return std::max<std::uint64_t>({resident * (multiply + unpack * model.wgmma_unhidden_permille / 1000),
-                                    resident * copy, resident * unpack, loaded + resident * load,
-                                    model.wgmma_latency / w.ahead, 1});
+                                    resident * copy, std::uint64_t{resident} * w.boxes * model.wgmma_box,
+                                    resident * unpack, loaded + resident * load, model.wgmma_latency / w.ahead, 1});
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
   std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));
@@ -227,7 +228,8 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
   const std::uint64_t waves = ceil_div(groups, multiprocessors);  // of one workgroup per multiprocessor
   const std::uint64_t whole = waves / occupancy, last = waves % occupancy;
-  const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / model.stored_elements;
+  const std::uint64_t result =
+      std::uint64_t{d.tile_m} * d.tile_n / (d.unit == Unit::mma ? model.mma_stored : model.stored_elements);
   std::uint64_t clocks = clamped(whole, clamped(steps, step(occupancy)) + model.workgroup_start + occupancy * result);
   if (last != 0) clocks += clamped(steps, step(last)) + model.workgroup_start + last * result;
   // The tail runs beside the last full wave; in a CUDA stream it runs after it.

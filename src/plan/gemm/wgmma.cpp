@@ -279,6 +279,18 @@ void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
   if (r.cluster() > 1) step.cluster = {r.cluster(), 1, 1};
 }
 
+// What a step's copies of an operand cost beside their bytes. `together`: the workgroups that share them.
+void count_copies(const GemmContext& c, bool of_b, std::uint32_t tile, std::uint32_t parts, std::uint32_t together,
+                  GemmConfig& d) {
+  const std::int64_t pitch = (of_b ? c.gemm.at.ldb : c.gemm.at.lda) * size_bytes(of_b ? c.gemm.b_type : c.gemm.a_type);
+  const bool along = c.along_k(of_b);
+  const std::uint32_t crossing = pitch % MATMUL_WGMMA_LINE != 0 ? 1 : 0;
+  const std::uint32_t narrow = along ? 0 : 64 / MATMUL_WGMMA_ACROSS(tile) - 1;
+  d.warpgroups.more_lines += tile * MATMUL_WGMMA_LINE * parts / together * (crossing + narrow);
+  const std::uint32_t blocks = MATMUL_WGMMA_BLOCKS(tile);
+  d.warpgroups.boxes += along ? together * parts : blocks % together == 0 ? blocks : blocks * together;
+}
+
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Row r = row_of(c, row);
   GemmConfig d;
@@ -324,6 +336,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
     (loads.direct ? d.warpgroups.copied : d.warpgroups.converted) += loads.accesses;
     if (loads.converted) d.warpgroups.converted += loads.items / 2;
   }
+  if (!a) count_copies(c, false, r.tile_m, memory.parts, r.cluster_n, d);
+  if (!b && !packed(c)) count_copies(c, true, r.tile_n, memory.parts, r.cluster_m, d);
   d.table = CostTable::matmul_wgmma;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_WGMMA_SPEC_SUB_M, r.sub_m()},
                                   {MATMUL_WGMMA_SPEC_CONSUMERS, r.consumers},

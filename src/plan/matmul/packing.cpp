@@ -45,9 +45,11 @@ struct Stored {
   bool turned() const { return across_k && type == DType::i8; }
   // As it is packed.
   std::int64_t packed_lines() const { return turned() ? length : lines; }
+  // Rows of 128 bytes and more begin at multiples of 128: 64 elements of a row then lie in one line of the L2, not two.
   std::int64_t packed_ld() const {
-    const std::int64_t each = 16 / size_bytes(type);
-    return ((turned() ? lines : length) + each - 1) / each * each;
+    const std::int64_t row = turned() ? lines : length;
+    const std::int64_t each = (row * size_bytes(type) < 128 ? 16 : 128) / size_bytes(type);
+    return (row + each - 1) / each * each;
   }
   // The most that there is where it is more: batches may overlap as they lie.
   std::uint64_t packed_bytes() const {

@@ -313,3 +313,45 @@ TEST_CASE("the tiles of a cluster that lie beyond the result cost as others do")
   CHECK(planned_on_hopper("matmul bf16 tn 864x4544x7104", "matmul_wgmma 128x256 2x64 cluster=2x1x1").steps[0].grid[0] ==
         132);
 }
+
+// Measured on the H200 (docs/lab/2026-11.md, the ninth part): 2432 by 160x64, five boxes of A four times, takes 2.1
+// times 128x128's time (96.8 us, 46.0); with N = 3001 stores take 1.21 times the time (53.4, 44.0).
+TEST_CASE("many small boxes, rows whose lines lie in two, and narrow stores cost more") {
+  const auto ratio = [](const char* text, const char* row, const char* other_text, const char* other_row) {
+    return static_cast<double>(candidate_on_hopper(text, row).cost) /
+           static_cast<double>(candidate_on_hopper(other_text, other_row).cost);
+  };
+  constexpr const char *kAcross = "matmul f16 tn 2432x2432x2432", *kAlong = "matmul f16 nn 2432x2432x2432",
+                       *kFour = "160x64 1x64 swapped fit cluster=1x4x1", *kPlain = "128x128 2x64 cluster=2x1x1",
+                       *kWide = "128x256 2x64 cluster=2x1x1";
+  CHECK(ratio(kAcross, kFour, kAcross, kPlain) > 1.5);
+  CHECK(ratio(kAcross, kFour, kAlong, kFour) > 1.2);
+  CHECK(ratio(kAcross, kPlain, kAlong, kPlain) == doctest::Approx(1));
+  // A's rows of 224 are copied 32 at a time, B's of 128 64 at a time.
+  CHECK(ratio("matmul f16 tn 1344x1408x8192", "224x128 2x64 swapped fit", "matmul f16 nn 1344x1408x8192",
+              "224x128 2x64 swapped fit") > 1.1);
+  // Rows 2000 bytes apart, and 2048.
+  CHECK(ratio("matmul f16 nt 3000x3008x1000", "192x128 3x64", "matmul f16 nt 3000x3008x1000 lda=1024 ldb=1024",
+              "192x128 3x64") > 1.1);
+  CHECK(ratio("matmul f16 nt 3000x3001x1000", kWide, "matmul f16 nt 3000x3008x1000", kWide) ==
+        doctest::Approx(1.15).epsilon(0.08));
+  CHECK(ratio("matmul f16 nt 3000x3004x1000", kWide, "matmul f16 nt 3000x3008x1000", kWide) > 1.02);
+}
+
+// Lanes of swapped products have 8 adjacent elements of a row of the result, or one.
+TEST_CASE("accesses of swapped products are of 8 elements or of one") {
+  struct Row {
+    const char *problem, *row;
+    std::uint32_t width;
+  };
+  for (const Row& row : {Row{"matmul f16 nt 300x4096x1024", "192x128 2x64 swapped fit", 8},
+                         Row{"matmul f16 nt 300x4100x1024", "192x128 2x64 swapped fit", 1},
+                         Row{"matmul f16 nt 300x4096x1024 out=f32", "192x128 2x64 swapped fit", 1},
+                         Row{"matmul f16 nt 300x4100x1024", "128x128 2x64", 4},
+                         Row{"matmul f16 tt 152x712x1000 beta=0.5", "192x128 2x64 swapped fit", 1}}) {  // split
+    CAPTURE(std::string(row.problem));
+    const Plan plan = planned_on_hopper(row.problem, fmt::format("matmul_wgmma {}", row.row).c_str());
+    CHECK(std::ranges::find(plan.steps[0].constants, std::uint32_t{GEMM_SPEC_WIDTH_D}, &Constant::id)->value ==
+          row.width);
+  }
+}

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 using namespace sectile;
 
@@ -97,7 +98,7 @@ TEST_CASE("what a split of K needs of the scratch counts with packed operands") 
 TEST_CASE("a matrix that all batches share is packed once, and each copy begins at a multiple of 256 bytes") {
   const Plan plan = plan_on_card("matmul f16 nn 815x815x815 batch=3 a.batch=0");
   REQUIRE(permutes_of(plan) == 2);
-  const std::uint64_t matrix = 815 * 816 * 2, b = matrix / 256 * 256 + 256;
+  const std::uint64_t matrix = 815 * 832 * 2, b = matrix / 256 * 256 + 256;
   const auto written = [&](std::size_t step) {
     return std::ranges::find(plan.steps[step].accesses, true, &AccessRange::write)->begin;
   };
@@ -116,4 +117,18 @@ TEST_CASE("an explanation lists packed candidates by their names, and one is cho
   }
   CHECK(chosen == 1);
   CHECK(packed > 50);
+}
+
+// 64 elements of a row then lie in one line of the L2.
+TEST_CASE("packed rows of 128 bytes and more begin at multiples of 128") {
+  const auto pitches = [](const char* text, const char* row) {
+    const Plan plan = plan_on_card(text, {.force = row});
+    std::vector<std::uint64_t> out;
+    for (const TensorMap& map : plan.steps.back().tensor_maps) out.push_back(map.strides.at(0));
+    return out;
+  };
+  using Pitches = std::vector<std::uint64_t>;
+  CHECK(pitches("matmul f16 nt 1001x1001x1001", "matmul_wgmma 128x128 2x64 pack=ab") == Pitches{2048, 2048});
+  CHECK(pitches("matmul f16 nn 1001x2931x1500", "matmul_wgmma 128x128 2x64 pack=ab") == Pitches{3072, 5888});
+  CHECK(pitches("matmul bf16 nn 512x45x64 batch=9", "matmul_wgmma 128x128 2x64 pack=b") == Pitches{128, 96});
 }
