@@ -93,7 +93,8 @@ std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, c
   std::uint64_t sixteenths = std::uint64_t{16} * d.tile_m * d.tile_n;
   if (d.splits == 1) {
     const std::uint32_t widest = std::min<std::uint32_t>(8, 16 / type_bytes(c.out_type));
-    const std::uint64_t halvings = std::bit_width(widest / std::min(widest, std::max(1u, d.width_d))) - 1;
+    const std::uint32_t accesses = widest / std::min(widest, std::max(1u, d.width_d));
+    const auto halvings = static_cast<std::uint64_t>(std::bit_width(accesses)) - 1;
     const std::uint64_t elements = clamped(static_cast<std::uint64_t>(c.gemm.m), static_cast<std::uint64_t>(c.gemm.n)) *
                                    static_cast<std::uint64_t>(c.gemm.batch) / tiles;
     sixteenths += elements * 16 * halvings * model.wgmma_narrow_permille / 1000;
