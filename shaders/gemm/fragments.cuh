@@ -107,8 +107,8 @@ __device__ __forceinline__ void store_pairs(const GemmPush& push, const Target& 
             {{w[0], w[1], w[2], w[3]}});
 }
 
-// Stores of a warp cost by the lines and sectors that they touch. Before them columns are traded so that the lanes of as
-// few rows as possible have all of their 32 columns: of one row for runs of one element, of 8 for runs of 8.
+// Stores of a warp cost by the lines and sectors that they touch. Before them elements are traded so that an access of
+// all lanes has the 32 columns of as few rows as it can: of one row for runs of one element, of 8 for runs of 8.
 __device__ __forceinline__ void gather_columns(acc_t (&v)[8]) {
   if (kWidthD == 8u) trade_columns(v);
   if (kWidthD == 4u) {
@@ -136,15 +136,15 @@ __device__ __forceinline__ Eight eight_columns(uint m, uint n, const uint count)
   return {m - row % kEightRuns, n + first, first < count, false};
 }
 
-// The same of sums whose rows are the result's columns: of 16 rows of the result and 16 columns. Runs are of 8 elements,
-// or of one. Before, v[j] is the lane's sum number swapped_sum(j) of its 8, whose bits are, from the lowest: one of two
+// The same of sums whose rows are the result's columns: of 16 rows of the result and 16 columns. Runs are of 8
+// elements, or of one. Before, v[j] is the lane's sum number swapped_sum(j) of its 8, whose bits are, from the lowest: one of two
 // adjacent rows, one of two columns 8 apart, one of two rows 8 apart.
 __device__ __forceinline__ constexpr uint swapped_sum(const uint j) {
   return kWidthD == 8u ? j % 2u * 2u + j / 2u % 2u + j / 4u * 4u : j / 4u * 2u + j / 2u % 2u * 4u + j % 2u;
 }
 __device__ __forceinline__ void gather_rows(acc_t (&v)[8]) {
-  if (kWidthD == 8u) trade_groups<8u, 4u>(v);   // lanes beside each other then have both halves of a row's columns
-  else trade_groups<2u, 1u>(v);                 // columns 8 apart are then of lanes beside each other
+  if (kWidthD == 8u) trade_groups<8u, 4u>(v);   // lanes 4 apart then have both halves of a row's columns
+  else trade_groups<2u, 1u>(v);                 // columns 8 apart are then of neighbouring lanes
 }
 // Where a lane's eight are then, from row m and column n on.
 __device__ __forceinline__ Eight eight_rows(uint m, uint n) {

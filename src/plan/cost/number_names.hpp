@@ -87,8 +87,8 @@ void for_each_gemm_gpu(C& c, F&& visit) {
   visit("wgmma_second_step", c.wgmma_second_step, {1, FittedTo::matmuls});
   visit("mma_rate", c.mma_rate, {1, FittedTo::nothing});
   visit("mma_request", c.mma_request, {1, FittedTo::matmuls});
-  visit("mma_stored", c.mma_stored, {1, FittedTo::matmuls});
   visit("mma_copy", c.mma_copy, {1, FittedTo::matmuls});
+  visit("mma_stored", c.mma_stored, {1, FittedTo::matmuls});
   visit("scalar_rate", c.scalar_rate, {1, FittedTo::nothing});
   visit("schedulers", c.schedulers, {1, FittedTo::nothing});
   visit("dot_rate", c.dot_rate, {1, FittedTo::matmuls});

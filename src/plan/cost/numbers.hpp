@@ -68,9 +68,9 @@ struct GemmGpuCost {
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
   std::uint32_t mma_rate;             // the same by mma.sync
   std::uint32_t mma_request;          // of matmul_mma, a subgroup's load through registers
-  std::uint32_t mma_stored;           // elements of the result that it stores per clock
   std::uint32_t mma_copy;             // the same of 4 bytes an invocation, copied or turned
-  std::uint32_t wgmma_rate;           // the same of warpgroups' products
+  std::uint32_t mma_stored;           // of matmul_mma, elements of the result stored per clock
+  std::uint32_t wgmma_rate;           // mma_rate of warpgroups' products
   std::uint32_t wgmma_bytes;          // bytes per clock that one multiprocessor copies for them
   std::uint32_t wgmma_busy_bytes;     // the same while all multiprocessors copy
   std::uint32_t wgmma_box;            // a tensor map's box that is received

@@ -286,9 +286,10 @@ void count_copies(const GemmContext& c, bool of_b, std::uint32_t tile, std::uint
   const bool along = c.along_k(of_b);
   const std::uint32_t crossing = pitch % MATMUL_WGMMA_LINE != 0 ? 1 : 0;
   const std::uint32_t narrow = along ? 0 : 64 / MATMUL_WGMMA_ACROSS(tile) - 1;
-  d.warpgroups.more_lines += tile * MATMUL_WGMMA_LINE * parts / together * (crossing + narrow);
+  const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(tile, of_b ? c.gemm.n : c.gemm.m));
+  d.warpgroups.more_lines += rows * MATMUL_WGMMA_LINE * parts / together * (crossing + narrow);
   const std::uint32_t blocks = MATMUL_WGMMA_BLOCKS(tile);
-  d.warpgroups.boxes += along ? together * parts : blocks % together == 0 ? blocks : blocks * together;
+  d.warpgroups.boxes += parts * (along ? together : blocks % together == 0 ? blocks : blocks * together);
 }
 
 GemmConfig make(const GemmContext& c, std::uint32_t row) {

@@ -52,9 +52,11 @@ struct Stored {
     return (row + each - 1) / each * each;
   }
   // The most that there is where it is more: batches may overlap as they lie.
-  std::uint64_t packed_bytes() const {
+  std::uint64_t packed_bytes() const { return bytes_of(packed_lines(), packed_ld()); }
+  std::uint64_t moved_bytes() const { return bytes_of(lines, length); }
+  std::uint64_t bytes_of(std::int64_t rows, std::int64_t elements) const {
     std::uint64_t bytes = 0;
-    const auto matrix = static_cast<std::uint64_t>(packed_lines()) * static_cast<std::uint64_t>(packed_ld());
+    const auto matrix = static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(elements);
     const bool over = mul_overflow(matrix, static_cast<std::uint64_t>(batches) * size_bytes(type), &bytes);
     return over ? std::numeric_limits<std::uint64_t>::max() : bytes;
   }
@@ -95,7 +97,7 @@ struct Variant {
 // What packing an operand costs at least: it is read and written once.
 std::int64_t least_cost(const GemmGpuCost& model, const std::vector<Stored>& sides) {
   std::uint64_t bytes = 0;
-  for (const Stored& side : sides) bytes += 2 * side.packed_bytes();
+  for (const Stored& side : sides) bytes += 2 * side.moved_bytes();
   return static_cast<std::int64_t>(bytes / model.dram_bytes * model.clock_picoseconds);
 }
 
