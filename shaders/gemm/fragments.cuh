@@ -137,8 +137,8 @@ __device__ __forceinline__ Eight eight_columns(uint m, uint n, const uint count)
 }
 
 // The same of sums whose rows are the result's columns: of 16 rows of the result and 16 columns. Runs are of 8
-// elements, or of one. Before, v[j] is the lane's sum number swapped_sum(j) of its 8, whose bits are, from the lowest: one of two
-// adjacent rows, one of two columns 8 apart, one of two rows 8 apart.
+// elements, or of one. Before, v[j] is the lane's sum number swapped_sum(j) of its 8, whose bits are, from the lowest:
+// one of two adjacent rows, one of two columns 8 apart, one of two rows 8 apart.
 __device__ __forceinline__ constexpr uint swapped_sum(const uint j) {
   return kWidthD == 8u ? j % 2u * 2u + j / 2u % 2u + j / 4u * 4u : j / 4u * 2u + j / 2u % 2u * 4u + j % 2u;
 }

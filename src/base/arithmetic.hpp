@@ -141,4 +141,11 @@ constexpr bool mul_overflow(std::type_identity_t<T> a, std::type_identity_t<T> b
 #endif
 }
 
+// The product, or this where it is more: sums of thousands of them fit 64 bits.
+inline constexpr std::uint64_t kMostProduct = std::uint64_t{1} << 50;
+constexpr std::uint64_t saturated_product(std::uint64_t a, std::uint64_t b) noexcept {
+  std::uint64_t product = 0;
+  return mul_overflow<std::uint64_t>(a, b, &product) || product > kMostProduct ? kMostProduct : product;
+}
+
 }  // namespace sectile::detail

@@ -9,13 +9,6 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr std::uint64_t kMostCost = std::uint64_t{1} << 50;
-
-std::uint64_t saturated_product(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t result = 0;
-  return mul_overflow(a, b, &result) ? kMostCost : std::min(result, kMostCost);
-}
-
 std::uint64_t number(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
 // A CPU's multiply-adds at the row's rate; beside them an invocation has loads, and turns of its loop.
@@ -34,7 +27,7 @@ std::int64_t cpu_cost(const ConvolutionWork& c, const CostModel& m, const Direct
   if (spent != 0) rate = rate * work.multiply_adds / spent * std::min(work.wanted, work.computed) / work.computed;
   rate = std::max<std::uint64_t>(rate * busy / processors, 1);
   const auto all = static_cast<UnsignedWide>(c.multiply_adds) * m.gemm_cpu.ps_per_kfma * 100 / rate / processors;
-  return static_cast<std::int64_t>(std::min<UnsignedWide>(all, kMostCost)) + 1;
+  return static_cast<std::int64_t>(std::min<UnsignedWide>(all, kMostProduct)) + 1;
 }
 
 // What a GPU spends on counted work. A lane's neighbour is a strip away in NCHW, so long strips touch more cache lines

@@ -10,12 +10,6 @@ namespace sectile::detail {
 
 namespace {
 
-std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
-  std::uint64_t product = 0;
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
-  return mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
-}
-
 std::uint32_t row_rate(const GemmContext& c, const CostModel& m, const GemmConfig& d) {
   const RowNumbers& row = m.row(d.table, d.row);
   return c.integer() && row.int8_rate != 0 ? row.int8_rate : row.rate;
@@ -39,7 +33,7 @@ std::int64_t cpu_cost(const GemmContext& c, const CostModel& m, const GemmConfig
   const std::uint64_t group = std::uint64_t{d.tile_m} * d.tile_n * k * 100 / row_rate(c, m, d) + 1;
   const std::uint64_t tail = d.tail_rows != 0 ? group / d.tail_splits : 0;
   const std::uint64_t cores = c.profile.multiprocessors.value_or(m.multiprocessors);
-  const std::uint64_t products = clamped(ceil_div(groups, cores), group) + tail;
+  const std::uint64_t products = saturated_product(ceil_div(groups, cores), group) + tail;
   return static_cast<std::int64_t>(products * (m.gemm_cpu.ps_per_kfma / 1000) +
                                    (d.splits > 1 || d.tail_rows != 0 ? m.gemm_cpu.second_step : 0));
 }
@@ -47,8 +41,8 @@ std::int64_t cpu_cost(const GemmContext& c, const CostModel& m, const GemmConfig
 // The partial sums that are stored and read again.
 std::uint64_t split_elements(const GemmContext& c, const GemmConfig& d) {
   const auto n = static_cast<std::uint64_t>(c.gemm.n), batch = static_cast<std::uint64_t>(c.gemm.batch);
-  if (d.tail_rows != 0) return clamped(batch * d.tail_splits, d.tail_rows * n);
-  return d.splits > 1 ? clamped(batch * d.splits, static_cast<std::uint64_t>(c.gemm.m) * n) : 0;
+  if (d.tail_rows != 0) return saturated_product(batch * d.tail_splits, d.tail_rows * n);
+  return d.splits > 1 ? saturated_product(batch * d.splits, static_cast<std::uint64_t>(c.gemm.m) * n) : 0;
 }
 
 // Clocks for these. A tail's are read while they are in the L2 (tail_permille was fitted with this rate).
@@ -66,9 +60,9 @@ std::uint64_t bytes_once(const GemmContext& c) {
   const auto elements = [](const GemmOperand& operand) { return static_cast<std::uint64_t>(operand.elements()); };
   const std::uint64_t a_batches = c.a->shared_by_batches() ? 1 : batch,
                       b_batches = c.b->shared_by_batches() ? 1 : batch;
-  return clamped(a_batches, elements(*c.a) * a_bytes) +
-         clamped(b_batches, elements(*c.b) * b_bytes / (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1)) +
-         clamped(batch, m * n * d_bytes);
+  return saturated_product(a_batches, elements(*c.a) * a_bytes) +
+         saturated_product(b_batches, elements(*c.b) * b_bytes / (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1)) +
+         saturated_product(batch, m * n * d_bytes);
 }
 
 // Picoseconds of a candidate whose workgroups take so many clocks, of which `start` also where only memory limits it.
@@ -82,8 +76,9 @@ std::int64_t finished_cost(const GemmContext& c, const CostModel& numbers, const
   if (const std::uint64_t split = split_elements(c, d); split != 0)
     clocks +=
         (warpgroups ? model.wgmma_second_step : model.second_step) + sums_clocks(c, model, split * 4, d.tail_rows != 0);
-  return static_cast<std::int64_t>(clamped(clamped(clocks, model.clock_picoseconds) / 1000,
-                                           1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
+  return static_cast<std::int64_t>(
+      saturated_product(saturated_product(clocks, model.clock_picoseconds) / 1000,
+                        1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
 }
 
 // The stores of one tile, on average: accesses of less than 16 bytes are made for elements inside the result only. Each
@@ -95,8 +90,9 @@ std::uint64_t warpgroup_stores(const GemmContext& c, const GemmGpuCost& model, c
     const std::uint32_t widest = std::min<std::uint32_t>(8, 16 / type_bytes(c.out_type));
     const std::uint32_t accesses = widest / std::min(widest, std::max(1u, d.width_d));
     const auto halvings = static_cast<std::uint64_t>(std::bit_width(accesses)) - 1;
-    const std::uint64_t elements = clamped(static_cast<std::uint64_t>(c.gemm.m), static_cast<std::uint64_t>(c.gemm.n)) *
-                                   static_cast<std::uint64_t>(c.gemm.batch) / tiles;
+    const std::uint64_t elements =
+        saturated_product(static_cast<std::uint64_t>(c.gemm.m), static_cast<std::uint64_t>(c.gemm.n)) *
+        static_cast<std::uint64_t>(c.gemm.batch) / tiles;
     sixteenths += elements * 16 * halvings * model.wgmma_narrow_permille / 1000;
   }
   std::uint64_t clocks = sixteenths / model.wgmma_stored;
@@ -153,20 +149,22 @@ std::uint64_t warpgroup_clocks(const GemmContext& c, const CostModel& numbers, c
                                     resident * unpack, loaded + resident * load, model.wgmma_latency / w.ahead, 1});
   };
   const std::uint64_t whole = waves / w.resident, last = waves % w.resident;
-  std::uint64_t clocks = clamped(steps, clamped(whole, step(w.resident)) + (last != 0 ? step(last) : 0));
+  std::uint64_t clocks =
+      saturated_product(steps, saturated_product(whole, step(w.resident)) + (last != 0 ? step(last) : 0));
   // Where several workgroups or warpgroups take turns, one stores while another multiplies, but for the last. The
   // workgroups of a cluster along K have shares of the stores.
   const std::uint64_t stored = warpgroup_stores(c, model, d, tiles) / w.cluster_k;
   clocks += w.overlapped || w.resident > 1
-                ? stored + clamped(waves - 1, stored * model.wgmma_overlapped_permille / 1000)
-                : clamped(waves, stored);
-  clocks += clamped(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d) / w.cluster_k);
+                ? stored + saturated_product(waves - 1, stored * model.wgmma_overlapped_permille / 1000)
+                : saturated_product(waves, stored);
+  clocks +=
+      saturated_product(w.overlapped || w.resident > 1 ? 1 : waves, warpgroup_epilogue(c, model, d) / w.cluster_k);
   clocks += model.wgmma_start + (w.unpacking != 0 ? model.wgmma_unpack_start : 0);
   if (w.cluster_m * w.cluster_n > 1) clocks += model.wgmma_together;
   // A workgroup whose sums are added to others' has one tile: each wave starts anew.
   if (w.cluster_k > 1 || w.slices > 1)
-    clocks += clamped(waves, w.cluster_k > 1 ? model.wgmma_exchange : model.wgmma_slices) +
-              clamped(waves - 1, model.wgmma_start);
+    clocks += saturated_product(waves, w.cluster_k > 1 ? model.wgmma_exchange : model.wgmma_slices) +
+              saturated_product(waves - 1, model.wgmma_start);
   return clocks;
 }
 
@@ -231,11 +229,12 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   const std::uint64_t whole = waves / occupancy, last = waves % occupancy;
   const std::uint64_t result =
       std::uint64_t{d.tile_m} * d.tile_n / (d.unit == Unit::mma ? model.mma_stored : model.stored_elements);
-  std::uint64_t clocks = clamped(whole, clamped(steps, step(occupancy)) + model.workgroup_start + occupancy * result);
-  if (last != 0) clocks += clamped(steps, step(last)) + model.workgroup_start + last * result;
+  std::uint64_t clocks =
+      saturated_product(whole, saturated_product(steps, step(occupancy)) + model.workgroup_start + occupancy * result);
+  if (last != 0) clocks += saturated_product(steps, step(last)) + model.workgroup_start + last * result;
   // The tail runs beside the last full wave; in a CUDA stream it runs after it.
   if (tail != 0)
-    clocks += clamped(ceil_div(steps, d.tail_splits), step(1)) * model.tail_permille / 1000 +
+    clocks += saturated_product(ceil_div(steps, d.tail_splits), step(1)) * model.tail_permille / 1000 +
               (c.profile.api == Api::cuda ? model.workgroup_start + result : 0);
   return finished_cost(c, numbers, d, clocks, model.workgroup_start);
 }

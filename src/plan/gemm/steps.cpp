@@ -1,5 +1,6 @@
 // Makes the steps of a GEMM candidate: words, constants, addresses (shaders/gemm/gemm.abi.h).
 #include "steps.hpp"
+#include "base/arithmetic.hpp"
 #include "kernel_step.hpp"
 #include "plan/activation.hpp"
 #include "step_words.hpp"
@@ -247,7 +248,7 @@ bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
     return refusal.no("workgroup memory of {} bytes, the device allows {}", bytes, memory);
   // Tiles of whole clusters, also those beyond the result.
   const std::uint64_t tiles = gemm_cluster_tiles(c, d) * d.warpgroups.cluster_k;
-  if (const std::uint64_t groups = clamped(tiles, gemm_batches(c)); groups >= kMaxIds)
+  if (const std::uint64_t groups = saturated_product(tiles, gemm_batches(c)); groups >= kMaxIds)
     return refusal.no("needs {} workgroups, 2^31 - 1 are possible", groups);
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);

@@ -1,4 +1,5 @@
 // matmul_wgmma: a warpgroup that copies tiles to workgroup memory, and warpgroups that multiply them (CUDA, sm_90a).
+#include "base/arithmetic.hpp"
 #include "context.hpp"
 #include "cost.hpp"
 #include "split.hpp"
@@ -256,7 +257,7 @@ TensorMap map_of(const GemmContext& c, const GemmConfig& d, const Step& step, bo
   map.element_bytes = element;
   map.dims = {along_k ? k : rows, along_k ? rows : k, own ? static_cast<std::uint64_t>(g.batch) : 1};
   const std::uint64_t ld = bytes(b ? g.at.ldb : g.at.lda);
-  const std::uint64_t all = clamped(ld, map.dims[1]);  // where a second batch would begin; none is read
+  const std::uint64_t all = saturated_product(ld, map.dims[1]);  // where a second batch would begin; none is read
   map.strides = {ld, own ? bytes(batch) : all < kStrideLimit ? all : ld};
   map.box = along_k ? decltype(map.box){weights ? d.tile_k / each : line_k_of(c), tile / together, 1}
                     : decltype(map.box){MATMUL_WGMMA_ACROSS(tile), MATMUL_WGMMA_LINES(tile, line_k_of(c), together), 1};
