@@ -31,7 +31,8 @@ __device__ __forceinline__ void trade_columns(T (&v)[count]) {
   trade_groups<4u, 1u>(v);
 }
 
-// 8 elements that a lane stores in runs of kWidthD: run j is of row m + run_row(j), from column n on.
+// 8 elements that a lane stores in runs of kWidthD adjacent columns: run j is of row m + run_row(j), from column n on.
+// Swapped: where eight_rows() says.
 struct Eight {
   uint m, n;
   bool stored, swapped;
@@ -58,8 +59,8 @@ __device__ __forceinline__ EightAddends load_eight_addends(const GemmPush& push,
       a.run[j] = load_run_addends(push, target, at.m + run_row(at, j), at.n);
   return a;
 }
-// Applies the epilogue, and stores what lies inside the result. Runs beyond it take part in the epilogue as the last
-// one inside: it is computed without branches then.
+// Applies the epilogue to all runs, and stores those that lie inside the result. For a run outside the epilogue reads
+// the bias and scales of the last row and column inside, so that it needs no branch.
 __device__ __forceinline__ void store_eight(const GemmPush& push, const Target& target, const Eight& at,
                                             const acc_t (&v)[8], const EightAddends& addends) {
   const uint n = min(at.n, columns(push) - kWidthD);

@@ -71,8 +71,8 @@
 // Bytes behind the stages: a pair of barriers for each, and one for the sums that are received.
 #define MATMUL_WGMMA_BARRIER_BYTES(stages) (16u * (stages) + 16u)
 // Sums of the same rows by several warpgroups, the participants, are added up in units: 8 sums of a lane. Each
-// participant receives those of its units from all others. COLUMNS: of the products; a multiple of 32, or SWAPPED of 16.
-// The most bytes that a workgroup with so many of the participants (SLICES) receives.
+// participant receives those of its units from all others. COLUMNS: of the products, a multiple of 32; SWAPPED: of 16.
+// RECEIVED_BYTES: the most bytes that a workgroup receives, which has SLICES of the participants.
 #define MATMUL_WGMMA_UNIT_WORDS 8u
 #define MATMUL_WGMMA_OWN_UNITS(columns, sub_m, participants) \
   (((sub_m) / 64u * ((columns) / 16u) + (participants) - 1u) / (participants))

@@ -33,10 +33,13 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
   return width;
 }
 
+std::int64_t row_pitch_bytes(const Gemm& g, bool b) noexcept {
+  return (b ? g.at.ldb : g.at.lda) * size_bytes(b ? g.b_type : g.a_type);
+}
+
 bool rows_at_16_bytes(const Gemm& g, bool b) noexcept {
-  const std::int64_t bytes = size_bytes(b ? g.b_type : g.a_type), ld = b ? g.at.ldb : g.at.lda,
-                     batch = b ? g.at.b_batch : g.at.a_batch;
-  return (b ? g.b_align : g.a_align) % 16 == 0 && ld * bytes % 16 == 0 && (g.batch <= 1 || batch * bytes % 16 == 0);
+  const std::int64_t batch = (b ? g.at.b_batch : g.at.a_batch) * size_bytes(b ? g.b_type : g.a_type);
+  return (b ? g.b_align : g.a_align) % 16 == 0 && row_pitch_bytes(g, b) % 16 == 0 && (g.batch <= 1 || batch % 16 == 0);
 }
 
 GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra,

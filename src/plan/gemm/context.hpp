@@ -168,6 +168,8 @@ std::uint64_t gemm_batches(const GemmContext& c) noexcept;
 // Tiles of one batch's result, or of all where the batch is flattened.
 std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
 
+// Bytes from a row of A, or of B, to the next one, as it is stored.
+std::int64_t row_pitch_bytes(const Gemm& g, bool b) noexcept;
 // Whether each row and each batch of A, or of B, begins at a multiple of 16 bytes, as it is stored.
 bool rows_at_16_bytes(const Gemm& g, bool b) noexcept;
 

@@ -280,8 +280,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   if (wider && d.width_a == 8) d.width_a = c.a->width(16);
   if (wider && d.width_b == 8 && c.b_type == SECTILE_TYPE_I8) d.width_b = c.b->width(16);
   if (loads_taps(c)) d.width_b = 8;  // width() is that of the scalar kernel, one element
-  d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
+  d.width_d = d.access_of_d(c.width_d);
   Staging& staging = d.staging;
   staging.a = staged_side(c, r, false);
   staging.b = staged_side(c, r, true);

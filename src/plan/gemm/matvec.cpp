@@ -74,7 +74,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.tile_n = side_a ? across : r.skinny;
   d.tile_k = along ? lanes * run * rounds : kWorkgroup / lanes * rounds;
   d.run_d = std::min(4u, d.tile_n);
-  d.width_d = std::min(c.width_d, d.run_d);
+  d.width_d = d.access_of_d(c.width_d);
   Staging& staging = d.staging;
   HeldRegisters& registers = staging.registers;
   registers.accumulators = (along ? r.rows : run) * r.skinny;

@@ -180,7 +180,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_a = a.width;
   d.width_b = b.width;
   d.run_d = 8;
-  d.width_d = std::min(c.width_d, d.run_d);
+  d.width_d = d.access_of_d(c.width_d);
   d.staging = staging_of(c, r, a, b);
   d.pipelined = true;
   if (a.by_registers() || b.by_registers())

@@ -161,7 +161,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_a = std::min(c.width_a, most);
   d.width_b = std::min(c.width_b, c.b_type == SECTILE_TYPE_Q4 ? 8 : most);  // a byte holds two elements
   d.run_d = r.strided ? r.vector : 4;
-  d.width_d = std::min(c.width_d, d.run_d);
+  d.width_d = d.access_of_d(c.width_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
   d.staging = staging_of(r, a, b);
   const std::uint32_t stages = d.staging.stages = stages_of(c, r, d.staging);

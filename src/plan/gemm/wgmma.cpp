@@ -283,9 +283,8 @@ void finish(const GemmContext& c, const GemmConfig& d, Step& step) {
 // What a step's copies of an operand cost beside their bytes. `together`: the workgroups that share them.
 void count_copies(const GemmContext& c, bool of_b, std::uint32_t tile, std::uint32_t parts, std::uint32_t together,
                   GemmConfig& d) {
-  const std::int64_t pitch = (of_b ? c.gemm.at.ldb : c.gemm.at.lda) * size_bytes(of_b ? c.gemm.b_type : c.gemm.a_type);
   const bool along = c.along_k(of_b);
-  const std::uint32_t crossing = pitch % MATMUL_WGMMA_LINE != 0 ? 1 : 0;
+  const std::uint32_t crossing = row_pitch_bytes(c.gemm, of_b) % MATMUL_WGMMA_LINE != 0 ? 1 : 0;
   const std::uint32_t narrow = along ? 0 : 64 / MATMUL_WGMMA_ACROSS(tile) - 1;
   const auto rows = static_cast<std::uint32_t>(std::min<std::int64_t>(tile, of_b ? c.gemm.n : c.gemm.m));
   d.warpgroups.more_lines += rows * MATMUL_WGMMA_LINE * parts / together * (crossing + narrow);
